@@ -30,13 +30,40 @@ Exit codes, the first that applies:
 
 from __future__ import annotations
 
+import _thread
+import argparse
+import array
+import ast
+import atexit
+import base64
+import collections
+import contextlib
 import dataclasses
+import datetime
 import enum
+import hashlib
+import itertools
+import json
+import lzma
+import marshal
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
 import sys
+import tempfile
+import textwrap
+import threading
+import time
+import traceback
 import types
 import typing
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Constants
@@ -45,6 +72,8 @@ from typing import Any, TypeVar
 PROBE_VERSION = "0.1.0"
 REPORT_SCHEMA = "warp-compile-probe/report"
 SCHEMA_VERSION = 1
+MAX_ENCODED_LAUNCH_BYTES = 1 << 20  # compressed launch order kept a process
+FIRST_LAUNCHES_KEPT = 100_000  # of a stream whose order is too long to keep
 
 
 class ExitCode(enum.IntEnum):
@@ -710,25 +739,3254 @@ def _read_dataclass(kind: type, value: Any, path: str) -> Any:
 # ---------------------------------------------------------------------------------------------------------------------
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Recorder: everything between the two markers runs inside the target. Python 3.8 syntax, no imports at start-up that
-# the interpreter has not made already.
+# Recorder: everything between the two markers runs inside the target, nothing else does. Python 3.8 syntax; at start-up
+# it imports only what the interpreter has loaded already. Facts go to one append-only file per process, a JSON object a
+# line, times as nanoseconds of the monotonic clock. It holds no Kernel, Function, Module, Launch, Graph or array: Warp
+# keeps live kernels in weak sets, and a kernel kept alive changes the hashes of what is built later.
 # ---------------------------------------------------------------------------------------------------------------------
+
+# <recorder>
+try:
+    from _json import encode_basestring_ascii as encode_string
+except ImportError:  # an interpreter other than CPython
+    from json.encoder import py_encode_basestring_ascii as encode_string
+
+MAIN_STREAM_IDS = 65536  # ids buffered for the first launching thread, 4 bytes each
+OTHER_STREAM_IDS = 4096  # the same for each further thread
+MAX_DISTINCT_LAUNCHES = 100000  # beyond, dims are no longer told apart
+MAX_HOOK_ERRORS = 20
+MAX_TEXT = 400  # characters kept of a constant's or static value's repr
+
+
+def encode(value: Any) -> str:
+    """JSON text of plain values; the json package is not imported, since the target may not have done so."""
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, str):
+        return encode_string(value)
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(encode_string(str(key)) + ":" + encode(item) for key, item in value.items()) + "}"
+    return "[" + ",".join(encode(item) for item in value) + "]"
+
+
+def text_of(value: Any) -> str:
+    """A bounded repr that never raises, for values of the target."""
+    try:
+        text = repr(value)
+    except Exception as error:
+        text = "<%s: repr failed with %s>" % (type(value).__name__, type(error).__name__)
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "..."
+
+
+def command_line() -> list[str]:
+    """The arguments of this process; sys.argv is not set yet when site runs."""
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            words = file.read(65536).split(b"\0")[:-1]
+        return [word.decode("utf-8", "replace")[:MAX_TEXT] for word in words[:40]]
+    except OSError:
+        return [str(word)[:MAX_TEXT] for word in getattr(sys, "orig_argv", [])[:40]]
+
+
+class LoadRecord:
+    """A load in progress on one thread, with exclusive time per phase."""
+
+    def __init__(self, fields: dict[str, Any], start: int) -> None:
+        self.fields = fields
+        self.start = start
+        self.phases = {"codegen": 0, "lto": 0, "native": 0, "install": 0, "load": 0}
+        self.stack: list[list[Any]] = []  # [phase, time since which it accumulates]
+        self.header: int | None = None
+        self.source_bytes = 0
+        self.lto: list[dict[str, Any]] = []
+
+    def enter(self, phase: str) -> None:
+        now = time.monotonic_ns()
+        if self.stack:
+            outer = self.stack[-1]
+            self.phases[outer[0]] += now - outer[1]
+            if outer[0] == "lto":
+                phase = "lto"  # the renames of an artifact belong to it
+        self.stack.append([phase, now])
+
+    def leave(self) -> None:
+        now = time.monotonic_ns()
+        phase, since = self.stack.pop()
+        self.phases[phase] += now - since
+        if self.stack:
+            self.stack[-1][1] = now
+
+
+class Stream:
+    """The launch ids of one thread: a mapped file, so that what SIGKILL leaves can still be read.
+
+    Slot 0 holds the sequence number of the next flush, then come the ids up to the first zero.
+    """
+
+    def __init__(self, recorder: Recorder, size: int) -> None:
+        self.recorder = recorder
+        self.thread = next(recorder.thread_numbers)
+        self.size = size
+        self.sequence = 1
+        self.position = 1
+        self.ids = self.open_buffer()
+        self.ids[0] = 1
+
+    def open_buffer(self) -> Any:
+        import mmap
+
+        size = 4 * (self.size + 1)
+        self.mapped = True
+        try:
+            path = "%s.%d.ids" % (self.recorder.base, self.thread)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                # Real blocks, not a hole: a store into a mapped hole of a full disk kills the process.
+                if os.write(descriptor, bytes(size)) != size:
+                    raise OSError("short write")
+                buffer: Any = mmap.mmap(descriptor, size)
+            finally:
+                os.close(descriptor)
+        except Exception as error:
+            self.recorder.note_error("launch buffer in memory only, a kill loses up to %d launches" % self.size, error)
+            self.mapped = False
+            buffer = bytearray(size)
+        return memoryview(buffer).cast("I")
+
+    def append(self, number: int) -> None:
+        if self.position > self.size:
+            self.flush()
+        self.ids[self.position] = number
+        self.position += 1
+
+    def extend(self, numbers: Any) -> None:
+        for number in numbers:
+            self.append(number)
+
+    def flush(self) -> None:
+        count = self.position - 1
+        if count:
+            from base64 import b64encode
+            from zlib import compress
+
+            packed = b64encode(compress(self.ids[1 : self.position].tobytes(), 1)).decode("ascii")
+            self.recorder.emit({"t": "ids", "thread": self.thread, "sequence": self.sequence, "z": packed})
+            self.sequence += 1
+            self.ids[0] = self.sequence
+            self.ids[1 : self.position] = memoryview(bytes(4 * count)).cast("I")
+            self.position = 1
+
+
+class Recorder:
+    """State of the recorder in one process; `start` makes the only instance."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.config = config
+        self.begin(None)
+
+    def begin(self, inherited: dict[str, Any] | None) -> None:
+        """Open the books of this process; after a fork with what it has from its parent."""
+        now = time.monotonic_ns()
+        self.pid = os.getpid()
+        self.base = os.path.join(self.config["records"], "%d-%d" % (self.pid, now))
+        self.thread_numbers = itertools.count()
+        self.streams: dict[int, Stream] = {}
+        self.main_thread: int | None = None
+        self.main_stream: Stream | None = None
+        self.thread_indices: dict[int, int] = {}
+        self.loads: dict[int, list[LoadRecord]] = {}
+        self.last_hash: dict[int, tuple[str, int]] = {}
+        self.hash_ns = 0
+        self.hashings = 0
+        self.error_count = 0
+        self.ended = False
+        if inherited is None:
+            self.entry_numbers = itertools.count(1)
+            self.kernel_numbers = itertools.count(1)
+            self.entries: dict[Any, dict[bytes, int]] = {}
+            self.adjoint_entries: dict[Any, dict[bytes, int]] = {}
+            self.kernel_of_hooks: dict[Any, int] = {}
+            self.cuda_hooks: dict[int, tuple[Any, bool]] = {}
+            self.distinct = 0
+            self.pending_states: dict[str, dict[str, Any]] = {}
+            self.written: set[str] = set()
+            self.twins: list[Twin] = []
+            self.caching_off = False
+        parent = os.environ.get("_WARP_COMPILE_PROBE_PROCESS")
+        self.emit(
+            {
+                "t": "start",
+                "at": now,
+                "pid": self.pid,
+                "parent_pid": os.getppid(),
+                "parent": parent,
+                "how": "exec" if inherited is None else "fork",
+                "argv": command_line(),
+                "executable": sys.executable,
+                "python": "%d.%d.%d" % sys.version_info[:3],
+            }
+        )
+        os.environ["_WARP_COMPILE_PROBE_PROCESS"] = os.path.basename(self.base)
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def emit(self, fields: dict[str, Any]) -> None:
+        """Append one line. The file is opened each time: a program may close every descriptor it finds."""
+        try:
+            data = (encode(fields) + "\n").encode("utf-8")
+            descriptor = os.open(self.base + ".rec", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                os.write(descriptor, data)
+            finally:
+                os.close(descriptor)
+        except OSError:
+            # A full disk: the missing end line and the cross-checks tell.
+            pass
+
+    def note_error(self, what: str, error: BaseException) -> None:
+        """A hook failed: written down, never raised in the target."""
+        self.error_count += 1
+        if self.error_count <= MAX_HOOK_ERRORS:
+            self.emit({"t": "error", "text": "%s: %s: %s" % (what, type(error).__name__, str(error)[:MAX_TEXT])})
+
+    def finish(self, how: str, code: int | None = None) -> None:
+        """Flush and write the end line, once."""
+        if self.ended or self.pid != os.getpid():
+            return
+        self.ended = True
+        for stream in list(self.streams.values()):
+            if not stream.mapped:
+                stream.flush()
+        self.emit(
+            {
+                "t": "end",
+                "at": time.monotonic_ns(),
+                "how": how,
+                "code": code,
+                "hash_ns": self.hash_ns,
+                "hashings": self.hashings,
+            }
+        )
+
+    def revive(self) -> None:
+        """An exec that failed: the process goes on."""
+        self.ended = False
+        self.emit({"t": "revived", "at": time.monotonic_ns()})
+
+    def after_fork(self) -> None:
+        try:
+            self.begin({})
+        except Exception as error:
+            self.note_error("after fork", error)
+
+    # -- places --------------------------------------------------------------------------------------------------
+
+    def site(self, frame: Any) -> list[Any] | None:
+        """[file, line, function] of the innermost frame that is the user's, from `frame` outwards."""
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if not self.is_internal(name):
+                return [name, frame.f_lineno, frame.f_code.co_name]
+            frame = frame.f_back
+        return None
+
+    def is_internal(self, name: str) -> bool:
+        """Whether a file is Warp's own (its examples and tests are not), the recorder's, or machinery of Python."""
+        if name.startswith(self.warp_folder):
+            inner = name[len(self.warp_folder) :]
+            return not inner.startswith(("examples" + os.sep, "tests" + os.sep))
+        return name == self.config["script"] or name.startswith("<frozen ") or name in self.machinery
+
+    def preload_site(self) -> tuple[list[Any] | None, int | None, bool]:
+        """Who called force_load, with how many workers, and whether for the CPU: it sits on another thread's stack
+        when workers load. (None, None) when nobody did."""
+        for frame in sys._current_frames().values():
+            while frame is not None:
+                if frame.f_code is self.force_load_code:
+                    return self.site(frame.f_back), frame.f_locals.get("max_workers"), True
+                frame = frame.f_back
+        return None, None, False
+
+    def thread_index(self) -> int:
+        return self.thread_indices.setdefault(_thread.get_ident(), len(self.thread_indices))
+
+    # -- processes -----------------------------------------------------------------------------------------------
+
+    def watch_processes(self) -> None:
+        """Record births, execs and os._exit, and flush before what leaves no chance to."""
+        import _posixsubprocess
+
+        original_fork_exec = _posixsubprocess.fork_exec
+        original_exit, original_execv, original_execve = os._exit, os.execv, os.execve
+        original_spawn, original_spawnp = os.posix_spawn, os.posix_spawnp
+
+        def fork_exec(*args: Any) -> Any:
+            pid = original_fork_exec(*args)
+            self.birth(pid, args[0], args[5] if len(args) > 5 else None)
+            return pid
+
+        def posix_spawn(path: Any, argv: Any, env: Any, **keywords: Any) -> Any:
+            pid = original_spawn(path, argv, env, **keywords)
+            self.birth(pid, argv, env)
+            return pid
+
+        def posix_spawnp(path: Any, argv: Any, env: Any, **keywords: Any) -> Any:
+            pid = original_spawnp(path, argv, env, **keywords)
+            self.birth(pid, argv, env)
+            return pid
+
+        def _exit(status: int) -> Any:
+            self.finish("os._exit", status if isinstance(status, int) else None)
+            return original_exit(status)
+
+        def execv(path: Any, argv: Any) -> Any:
+            self.birth(self.pid, argv, None)
+            self.finish("exec")
+            try:
+                return original_execv(path, argv)
+            finally:
+                self.revive()
+
+        def execve(path: Any, argv: Any, env: Any) -> Any:
+            self.birth(self.pid, argv, env)
+            self.finish("exec")
+            try:
+                return original_execve(path, argv, env)
+            finally:
+                self.revive()
+
+        _posixsubprocess.fork_exec = fork_exec
+        for function, original in (
+            (_exit, original_exit),
+            (execv, original_execv),
+            (execve, original_execve),
+            (posix_spawn, original_spawn),
+            (posix_spawnp, original_spawnp),
+        ):
+            function.__doc__ = original.__doc__
+            setattr(os, function.__name__, function)
+        os.register_at_fork(after_in_child=self.after_fork)
+        atexit.register(self.finish, "exit")
+
+    def birth(self, pid: int, argv: Any, env: Any) -> None:
+        """A child that this process started, whether its environment still starts the recorder, and its words."""
+        try:
+            words = [os.fsdecode(word)[:MAX_TEXT] for word in list(argv)[:40]]
+            if env is None:
+                passed = os.environ.get("PYTHONPATH", "")
+            elif isinstance(env, (list, tuple)):
+                found = [item[11:] for item in env if os.fsencode(item).startswith(b"PYTHONPATH=")]
+                passed = os.fsdecode(found[0]) if found else ""
+            else:
+                passed = {os.fsdecode(key): os.fsdecode(value) for key, value in env.items()}.get("PYTHONPATH", "")
+            self.emit(
+                {
+                    "t": "birth",
+                    "at": time.monotonic_ns(),
+                    "pid": pid,
+                    "argv": words,
+                    "injected": self.config["inject"] in passed.split(os.pathsep),
+                }
+            )
+        except Exception as error:
+            self.note_error("birth of a process", error)
+
+    # -- Warp ----------------------------------------------------------------------------------------------------
+
+    def patch_warp(self, context: Any) -> None:
+        """Hook Warp, right after its context module ran and before anything could import names from it."""
+        self.context = context
+        package = context.__name__.rpartition(".")[0]
+        self.build = sys.modules[package + ".build"]
+        self.codegen = sys.modules[package + ".codegen"]
+        self.warp_config = sys.modules.get(package + ".config") or sys.modules["warp.config"]
+        self.warp_folder = os.path.dirname(os.path.abspath(sys.modules["warp"].__file__ or "")) + os.sep
+        library = os.path.dirname(os.__file__)
+        self.machinery = {
+            os.path.join(library, "threading.py"),
+            os.path.join(library, "concurrent", "futures", "thread.py"),
+            os.path.join(library, "concurrent", "futures", "_base.py"),
+        }
+        self.force_load_code = getattr(getattr(context, "force_load", None), "__code__", None)
+        self.replaced: list[tuple[str, Any, Any]] = []
+        for step in (
+            self.patch_hasher,
+            self.patch_phases,
+            self.patch_aot,
+            self.patch_launches,
+            self.patch_graphs,
+            self.patch_runtime,
+            self.patch_caches,
+        ):
+            try:
+                step()
+            except Exception as error:
+                self.note_error(step.__name__, error)
+
+    def replace(self, owner: Any, name: str, make: Any) -> None:
+        """Replace `owner.name` by `make(original)`, where there is one."""
+        original = vars(owner).get(name)
+        if original is None:
+            return
+        replacement = make(original)
+        replacement.__name__ = name
+        replacement.__qualname__ = getattr(original, "__qualname__", name)
+        replacement.__doc__ = original.__doc__
+        replacement.__module__ = getattr(original, "__module__", None)
+        replacement.__wrapped__ = original
+        setattr(owner, name, replacement)
+        self.replaced.append((name, original, replacement))
+
+    def warp_imported(self, module: Any, started: int) -> None:
+        """`import warp` is over: its other modules are there now, and names that it had imported too early are mended."""
+        if hasattr(self, "context"):
+            self.patch_timer()
+        for name, original, replacement in getattr(self, "replaced", []):
+            if vars(module).get(name) is original:
+                setattr(module, name, replacement)
+        config = getattr(module, "config", None)
+        self.emit(
+            {
+                "t": "warp",
+                "start": started,
+                "end": time.monotonic_ns(),
+                "version": str(getattr(config, "version", None) or getattr(module, "__version__", None)),
+                "file": getattr(module, "__file__", None),
+                "patched": hasattr(self, "context"),
+            }
+        )
+
+    # -- loads ---------------------------------------------------------------------------------------------------
+
+    def patch_timer(self) -> None:
+        """Warp wraps each real load in a ScopedTimer named "Module ...", active or not: the start and end of a load."""
+        timer = sys.modules[self.context.__name__.rpartition(".")[0] + ".utils"].ScopedTimer
+
+        def make_enter(original: Any) -> Any:
+            def enter(timer: Any) -> Any:
+                if type(timer.name) is str and timer.name.startswith("Module "):
+                    frame = sys._getframe(1)
+                    if frame.f_code.co_name == "load" and "active_block_dim" in frame.f_code.co_varnames:
+                        self.begin_load(timer, frame)
+                result = original(timer)
+                load = self.load_of(timer)
+                if load is not None:
+                    load.start = time.monotonic_ns()
+                return result
+
+            return enter
+
+        def make_exit(original: Any) -> Any:
+            def leave(timer: Any, exc_type: Any, exc_value: Any, traceback: Any) -> Any:
+                load = self.load_of(timer)
+                if load is not None:
+                    self.end_load(load, timer.extra_msg, exc_value)
+                return original(timer, exc_type, exc_value, traceback)
+
+            return leave
+
+        self.replace(timer, "__enter__", make_enter)
+        self.replace(timer, "__exit__", make_exit)
+
+    def load_of(self, timer: Any) -> LoadRecord | None:
+        loads = self.loads.get(_thread.get_ident())
+        if loads and loads[-1].fields.get("timer") == id(timer):
+            return loads[-1]
+        return None
+
+    def current_load(self) -> LoadRecord | None:
+        loads = self.loads.get(_thread.get_ident())
+        return loads[-1] if loads else None
+
+    def begin_load(self, timer: Any, frame: Any) -> None:
+        try:
+            names = frame.f_locals
+            digest = names["module_hash"].hex()
+            site = self.site(frame)
+            preloader, workers, preloaded = self.preload_site()
+            fields = {
+                "timer": id(timer),
+                "name": names["self"].name,
+                "hash": digest,
+                "device": str(names["device"]),
+                "block_dim": names["active_block_dim"],
+                "kind": "aot" if names.get("binary_path") else "jit",
+                "site": preloader if preloaded and site is None else site,
+                "workers": workers if preloaded else None,
+                "hash_ns": self.take_hash_time(digest),
+            }
+            self.check_twins()
+            self.push_load(fields)
+        except Exception as error:
+            self.note_error("start of a load", error)
+
+    def push_load(self, fields: dict[str, Any]) -> LoadRecord:
+        load = LoadRecord(fields, time.monotonic_ns())
+        self.loads.setdefault(_thread.get_ident(), []).append(load)
+        return load
+
+    def take_hash_time(self, digest: str) -> int:
+        """The time that hashing took just before this load, on this thread."""
+        last = self.last_hash.pop(_thread.get_ident(), None)
+        return last[1] if last is not None and last[0] == digest else 0
+
+    def end_load(self, load: LoadRecord, message: str, error: BaseException | None) -> None:
+        end = time.monotonic_ns()
+        try:
+            self.loads[_thread.get_ident()].remove(load)
+            status = message.strip(" ()") or "unknown"
+            if error is not None:
+                status = "error"
+            fields = load.fields
+            fields.pop("timer", None)
+            if status != "cached":
+                self.write_state(fields["hash"])
+            fields.update(
+                {
+                    "t": "load",
+                    "status": status,
+                    "start": load.start,
+                    "end": end,
+                    "thread": self.thread_index(),
+                    "phases": load.phases,
+                    "header": load.header,
+                    "source_bytes": load.source_bytes,
+                    "lto": load.lto,
+                    "error": None if error is None else text_of(error),
+                    "process_hash_ns": self.hash_ns,
+                    "process_hashings": self.hashings,
+                }
+            )
+            self.emit(fields)
+        except Exception as failure:
+            self.note_error("end of a load", failure)
+
+    def patch_aot(self) -> None:
+        """compile_aot_module compiles without a timer: a compilation outside any load is one of its own."""
+        method = "_compile" if "_compile" in vars(self.context.Module) else "compile"
+
+        def make(original: Any) -> Any:
+            def compile_module(module: Any, *args: Any, **keywords: Any) -> Any:
+                if self.current_load() is not None:
+                    return original(module, *args, **keywords)
+                load = self.begin_aot(module, args, keywords)
+                try:
+                    result = original(module, *args, **keywords)
+                except BaseException as error:
+                    if load is not None:
+                        self.end_load(load, "error", error)
+                    raise
+                if load is not None:
+                    load.fields["hash"] = self.last_hash_of(module) or load.fields["hash"]
+                    self.end_load(load, "cached" if result is False else "compiled", None)
+                return result
+
+            return compile_module
+
+        self.replace(self.context.Module, method, make)
+
+    def begin_aot(self, module: Any, args: Any, keywords: Any) -> LoadRecord | None:
+        try:
+            device = args[0] if args else keywords.get("device")
+            arch = args[3] if len(args) > 3 else keywords.get("output_arch")
+            options = args[5] if len(args) > 5 else keywords.get("options")
+            block_dim = (options or module.options).get("block_dim")
+            return self.push_load(
+                {
+                    "name": module.name,
+                    "hash": None,
+                    "device": "sm_%s" % arch if device is None and arch else str(device),
+                    "block_dim": block_dim,
+                    "kind": "aot",
+                    "site": self.site(sys._getframe(2)),
+                    "workers": None,
+                    "hash_ns": 0,
+                }
+            )
+        except Exception as error:
+            self.note_error("start of an ahead-of-time compilation", error)
+            return None
+
+    def last_hash_of(self, module: Any) -> str | None:
+        """The hash that Warp holds for the module's own block_dim; read, not computed."""
+        try:
+            hasher = module.__dict__["hashers"].get(module.options["block_dim"])
+            digest = getattr(hasher, "hash", None) or getattr(hasher, "module_hash", None)
+            return digest.hex() if digest is not None else None
+        except Exception as error:
+            self.note_error("hash of an ahead-of-time module", error)
+            return None
+
+    # -- phases --------------------------------------------------------------------------------------------------
+
+    def patch_phases(self) -> None:
+        def timed(phase: str, after: Any = None) -> Any:
+            def make(original: Any) -> Any:
+                def wrapper(*args: Any, **keywords: Any) -> Any:
+                    load = self.current_load()
+                    if load is None:
+                        return original(*args, **keywords)
+                    load.enter(phase)
+                    finish = after(load, args, keywords) if after is not None else None
+                    try:
+                        return original(*args, **keywords)
+                    finally:
+                        load.leave()
+                        if finish is not None:
+                            finish()
+
+                return wrapper
+
+            return make
+
+        builder = self.context.ModuleBuilder
+        for name in ("__init__", "codegen", "build_meta"):
+            self.replace(builder, name, timed("codegen"))
+        self.replace(self.build, "build_cpu", timed("native", self.watch_native(1)))
+        self.replace(self.build, "build_cuda", timed("native", self.watch_native(0)))
+        self.replace(self.build, "load_cuda", timed("load"))
+        self.replace(self.build, "safe_rename", timed("install"))
+        for name in ("build_lto_dot", "build_lto_solver", "build_lto_fft"):
+            self.replace(self.build, name, timed("lto"))
+        self.timed_load = timed("load")
+        self.replace(self.build, "_build_lto_base", self.make_lto_base)
+
+    def watch_native(self, source_position: int) -> Any:
+        """Around a native compilation: the size of its source, and when a precompiled header appeared."""
+
+        def after(load: LoadRecord, args: Any, keywords: Any) -> Any:
+            def headers() -> dict[str, int]:
+                found = {}
+                folder = keywords.get("pch_dir")
+                if folder and os.path.isdir(folder):
+                    with os.scandir(folder) as entries:
+                        for entry in entries:
+                            if entry.name.endswith(".pch"):
+                                found[entry.path] = entry.stat().st_mtime_ns
+                return found
+
+            try:
+                load.source_bytes += os.path.getsize(args[source_position])
+                before = headers()
+                clock = time.time_ns()
+            except Exception as error:
+                self.note_error("before a native compilation", error)
+                return None
+
+            def finish() -> None:
+                try:
+                    new = [stamp for path, stamp in headers().items() if path not in before]
+                    if new:
+                        load.header = (load.header or 0) + max(0, max(new) - clock)
+                    elif keywords.get("pch_dir"):
+                        load.header = load.header or 0
+                except Exception as error:
+                    self.note_error("after a native compilation", error)
+
+            return finish
+
+        return after
+
+    def make_lto_base(self, original: Any) -> Any:
+        """Count the artifacts that are compiled, not those found in the cache."""
+
+        def build_lto_base(symbol: Any, compile_artifact: Any, *args: Any, **keywords: Any) -> Any:
+            def compile_and_count(*inner: Any, **inner_keywords: Any) -> Any:
+                start = time.monotonic_ns()
+                result = compile_artifact(*inner, **inner_keywords)
+                try:
+                    load = self.current_load()
+                    if load is not None and result[0]:
+                        size = len(result[1][".lto"] or b"")
+                        spent = time.monotonic_ns() - start
+                        load.lto.append({"symbol": str(symbol), "bytes": size, "ns": spent})
+                except Exception as error:
+                    self.note_error("link-time artifact", error)
+                return result
+
+            return original(symbol, compile_and_count, *args, **keywords)
+
+        return build_lto_base
+
+    # -- hashing: what explains a build, copied as text while Warp computes it --------------------------------------
+
+    def patch_hasher(self) -> None:
+        hasher = self.context.ModuleHasher
+        self.hash_frames: dict[int, list[dict[str, Any]]] = {}
+
+        def make_init(original: Any) -> Any:
+            def init(hasher: Any, *args: Any, **keywords: Any) -> None:
+                thread = _thread.get_ident()
+                outer = self.hash_frames.get(thread)
+                frames: list[dict[str, Any]] = [{"functions": {}}]
+                self.hash_frames[thread] = frames
+                start = time.monotonic_ns()
+                try:
+                    original(hasher, *args, **keywords)
+                finally:
+                    if outer is None:
+                        del self.hash_frames[thread]
+                    else:
+                        self.hash_frames[thread] = outer
+                self.end_hashing(hasher, args, frames[0], time.monotonic_ns() - start)
+
+            return init
+
+        def make_hash_adjoint(original: Any) -> Any:
+            def hash_adjoint(hasher: Any, adjoint: Any) -> Any:
+                frames = self.hash_frames.get(_thread.get_ident())
+                if frames is None:
+                    return original(hasher, adjoint)
+                frames.append({"references": None, "functions": {}})
+                try:
+                    digest = original(hasher, adjoint)
+                finally:
+                    frame = frames.pop()
+                self.note_adjoint(adjoint, digest, frame, frames[-1])
+                return digest
+
+            return hash_adjoint
+
+        def make_hash_function(original: Any) -> Any:
+            def hash_function(hasher: Any, function: Any) -> Any:
+                frames = self.hash_frames.get(_thread.get_ident())
+                if frames is None:
+                    return original(hasher, function)
+                frames.append({"adjoints": [], "functions": {}})
+                try:
+                    digest = original(hasher, function)
+                finally:
+                    frame = frames.pop()
+                self.note_function(function, digest, frame, frames[-1])
+                return digest
+
+            return hash_function
+
+        def make_get_references(original: Any) -> Any:
+            def get_references(adjoint: Any) -> Any:
+                result = original(adjoint)
+                frames = self.hash_frames.get(_thread.get_ident())
+                if frames and "references" in frames[-1]:
+                    constants, types_used, functions = result
+                    frames[-1]["references"] = (
+                        {str(name): text_of(value) for name, value in constants.items()},
+                        [getattr(item, "__name__", None) or getattr(item, "key", "?") for item in types_used],
+                        [function.key for function in functions],
+                    )
+                return result
+
+            return get_references
+
+        def make_hash_kernel(original: Any) -> Any:
+            def hash_kernel(hasher: Any, kernel: Any, *args: Any) -> Any:
+                frames = self.hash_frames.get(_thread.get_ident())
+                if frames is None:
+                    return original(hasher, kernel, *args)
+                frames.append({"adjoints": [], "functions": {}})
+                try:
+                    digest = original(hasher, kernel, *args)
+                finally:
+                    frame = frames.pop()
+                self.note_kernel(kernel, digest, frame)
+                return digest
+
+            return hash_kernel
+
+        self.replace(hasher, "__init__", make_init)
+        self.replace(hasher, "hash_adjoint", make_hash_adjoint)
+        self.replace(hasher, "hash_function", make_hash_function)
+        self.replace(hasher, "hash_kernel", make_hash_kernel)
+        self.replace(self.codegen.Adjoint, "get_references", make_get_references)
+
+    def write_once(self, kind: str, digest: str, make: Any) -> None:
+        if kind + digest not in self.written:
+            self.written.add(kind + digest)
+            self.emit(dict({"t": kind, "digest": digest}, **make()))
+
+    def note_adjoint(self, adjoint: Any, digest: bytes, frame: dict[str, Any], outer: dict[str, Any]) -> None:
+        try:
+            name = digest.hex()
+            outer.setdefault("adjoints", []).append(name)
+            outer["functions"].update(frame["functions"])
+
+            def describe() -> dict[str, Any]:
+                constants, types_used, functions = frame["references"] or ({}, [], [])
+                # Warp 1.10 names the values that it has resolved `static_expressions`.
+                known = vars(adjoint)
+                resolved = known.get("resolved_static_expressions", known.get("static_expressions")) or {}
+                statics = list(resolved.items()) + list(known.get("deferred_static_expressions") or [])
+                return {
+                    "file": adjoint.filename,
+                    "line": adjoint.fun_lineno,
+                    "source": adjoint.source,
+                    "name": adjoint.fun_name,
+                    "args": [[label, self.type_name(kind)] for label, kind in adjoint.arg_types.items()],
+                    "constants": constants,
+                    "types": types_used,
+                    "statics": [[str(key), text_of(value)] for key, value in statics],
+                    "calls": functions,
+                    "functions": frame["functions"],
+                }
+
+            self.write_once("adjoint", name, describe)
+        except Exception as error:
+            self.note_error("hash of an adjoint", error)
+
+    def type_name(self, kind: Any) -> str:
+        try:
+            return str(self.context.types.type_repr(kind))
+        except Exception:
+            # Not every release can name every type; its code is exact if less readable.
+            try:
+                return str(self.context.types.get_type_code(kind))
+            except Exception:
+                return text_of(kind)
+
+    def note_function(self, function: Any, digest: bytes, frame: dict[str, Any], outer: dict[str, Any]) -> None:
+        try:
+            name = digest.hex()
+            outer["functions"][function.key] = name
+            outer["functions"].update(frame["functions"])
+            root = self.hash_frames[_thread.get_ident()][0]
+            root["functions"][function.key] = name
+            module = getattr(function.module, "name", None)
+            self.write_once(
+                "function",
+                name,
+                lambda: {"key": function.key, "module": module, "adjoints": frame["adjoints"]},
+            )
+        except Exception as error:
+            self.note_error("hash of a function", error)
+
+    def note_kernel(self, kernel: Any, digest: bytes, frame: dict[str, Any]) -> None:
+        try:
+            name = digest.hex()
+            self.write_once(
+                "kernel",
+                name,
+                lambda: {
+                    "key": kernel.key,
+                    "module": kernel.module.name,
+                    "adjoint": frame["adjoints"][0] if frame["adjoints"] else None,
+                    "options": {str(key): text_of(value) for key, value in kernel.options.items()},
+                    "overload": getattr(kernel, "generic_parent", None) is not None or "generic" in str(kernel.key),
+                },
+            )
+        except Exception as error:
+            self.note_error("hash of a kernel", error)
+
+    def end_hashing(self, hasher: Any, args: Any, root: dict[str, Any], spent: int) -> None:
+        """A module was hashed: keep its state as text until a load asks for it."""
+        try:
+            self.hash_ns += spent
+            self.hashings += 1
+            digest = (getattr(hasher, "hash", None) or hasher.module_hash).hex()
+            self.last_hash[_thread.get_ident()] = (digest, spent)
+            if len(args) > 1:
+                options = args[1]
+            else:  # up to Warp 1.12 the hasher reads the module and four configuration flags
+                config = self.warp_config
+                options = dict(args[0].options)
+                for flag in ("verify_fp", "line_directives", "enable_vector_component_overwrites"):
+                    options[flag] = vars(config).get(flag)
+                options["mode"] = options.get("mode") or vars(config).get("mode")
+            self.pending_states[digest] = {
+                "options": {str(key): text_of(value) for key, value in options.items()},
+                "kernels": [key.hex() for key in hasher.unique_kernels],
+                "functions": root.get("functions", {}),
+            }
+            while len(self.pending_states) > 256:
+                self.pending_states.pop(next(iter(self.pending_states)))
+        except Exception as error:
+            self.note_error("hash of a module", error)
+
+    def write_state(self, digest: str | None) -> None:
+        state = self.pending_states.get(digest) if digest else None
+        if state is not None and digest is not None:
+            self.write_once("state", digest, lambda: state)
+
+    # -- launches ------------------------------------------------------------------------------------------------
+
+    def patch_launches(self) -> None:
+        """CPU launches of every kind end in `invoke`; hooks say which kernel, the bounds say how large."""
+        recorder = self
+        executable = self.context.ModuleExec
+
+        class KernelHooksDict(dict):  # type: ignore[type-arg]
+            """Tells the recorder of each kernel as Warp looks up its entry points."""
+
+            def __setitem__(self, key: Any, hooks: Any) -> None:
+                super().__setitem__(key, hooks)
+                recorder.note_hooks(self.identity, hooks, sys._getframe(1))  # type: ignore[attr-defined]
+
+        def make_init(original: Any) -> Any:
+            def init(executable: Any, *args: Any, **keywords: Any) -> None:
+                original(executable, *args, **keywords)
+                try:
+                    block_dim = vars(executable).get("block_dim")
+                    if block_dim is None:  # up to Warp 1.14 only the loading frame knows
+                        block_dim = sys._getframe(1).f_locals.get("active_block_dim")
+                    hooks = KernelHooksDict(executable.kernel_hooks)
+                    hooks.identity = (executable.module_hash.hex(), str(executable.device), block_dim)  # type: ignore[attr-defined]
+                    executable.kernel_hooks = hooks
+                except Exception as error:
+                    recorder.note_error("executable module", error)
+
+            return init
+
+        self.replace(executable, "__init__", make_init)
+        for name in ("invoke", "invoke_cpu_blocks"):
+            self.replace(self.context, name, self.make_invoke)
+
+    def note_hooks(self, identity: Any, hooks: Any, frame: Any) -> None:
+        try:
+            kernel = frame.f_locals["kernel"]
+            number = next(self.kernel_numbers)
+            self.kernel_of_hooks[hooks] = number
+            self.entries[hooks] = {}
+            self.adjoint_entries[hooks] = {}
+            digest = kernel.hash
+            self.emit(
+                {
+                    "t": "hooks",
+                    "number": number,
+                    "key": kernel.key,
+                    "module": kernel.module.name,
+                    "hash": identity[0],
+                    "device": identity[1],
+                    "block_dim": identity[2],
+                    "digest": digest.hex() if digest is not None else None,
+                    "args": [self.type_name(item.type) for item in kernel.adj.args],
+                }
+            )
+            if identity[1] != "cpu":
+                for handle, adjoint in ((hooks.forward, False), (hooks.backward, True)):
+                    if handle:
+                        self.cuda_hooks[handle] = (hooks, adjoint)
+        except Exception as error:
+            self.note_error("entry points of a kernel", error)
+
+    def make_invoke(self, original: Any) -> Any:
+        get_ident = _thread.get_ident
+        recorder = self
+
+        def invoke(kernel: Any, hooks: Any, params: Any, adjoint: Any) -> Any:
+            # The hot path: half a microsecond or so a launch.
+            try:
+                number = (recorder.adjoint_entries if adjoint else recorder.entries)[hooks][bytes(params[0])]
+            except Exception:
+                number = recorder.intern(hooks, params[0], adjoint)
+            try:
+                if get_ident() == recorder.main_thread:
+                    stream = recorder.main_stream
+                    stream.ids[stream.position] = number  # type: ignore[union-attr]
+                    stream.position += 1  # type: ignore[union-attr]
+                else:
+                    recorder.append(number)
+            except Exception:
+                recorder.append(number)
+            return original(kernel, hooks, params, adjoint)
+
+        return invoke
+
+    def intern(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
+        """The number of a launch seen for the first time: (kernel as loaded, bounds, adjoint)."""
+        try:
+            known = (self.adjoint_entries if adjoint else self.entries).setdefault(hooks, {})
+            key = bytes(bounds)
+            if self.distinct >= MAX_DISTINCT_LAUNCHES:
+                key = b""
+                if key in known:
+                    return known[key]
+            self.distinct += 1
+            number = next(self.entry_numbers)
+            self.emit(
+                {
+                    "t": "launch",
+                    "number": number,
+                    "kernel": self.kernel_of_hooks.get(hooks),
+                    "dim": self.dim_of(bounds) if key else None,
+                    "adjoint": bool(adjoint),
+                }
+            )
+            known[key] = number
+            return number
+        except Exception as error:
+            self.note_error("a launch", error)
+            return self.special_entry("unknown")
+
+    def special_entry(self, what: str) -> int:
+        """The number of something that is no known launch: a graph replay whose content was not seen, say."""
+        known = self.entries.setdefault(what, {})
+        if b"" not in known:
+            known[b""] = next(self.entry_numbers)
+            self.emit({"t": "launch", "number": known[b""], "special": what})
+        return known[b""]
+
+    @staticmethod
+    def dim_of(bounds: Any) -> list[int]:
+        """The executed dimensions: up to Warp 1.16 a shape of four with `ndim`, later a shape of the kernel's own
+        number of dimensions and a multiplier that the further ones are folded into."""
+        shape = [int(extent) for extent in bounds.shape]
+        names = [field[0] for field in bounds._fields_]
+        if "ndim" in names:
+            return shape[: bounds.ndim]
+        if "coord_mult" in names and bounds.coord_mult != 1:
+            shape.append(int(bounds.coord_mult))
+        return shape
+
+    def append(self, number: int) -> None:
+        """The unhurried way to note a launch: a new thread, a full buffer."""
+        try:
+            ident = _thread.get_ident()
+            stream = self.streams.get(ident)
+            if stream is None:
+                size = OTHER_STREAM_IDS if self.streams else MAIN_STREAM_IDS
+                stream = Stream(self, size)
+                self.streams[ident] = stream
+                if self.main_stream is None:
+                    self.main_stream = stream
+                    self.main_thread = ident
+            stream.append(number)
+        except Exception as error:
+            self.note_error("a launch", error)
+
+    # -- graphs --------------------------------------------------------------------------------------------------
+
+    def patch_graphs(self) -> None:
+        """A capture executes nothing itself; each replay executes what was captured."""
+        from weakref import WeakKeyDictionary
+
+        self.graph_content: Any = WeakKeyDictionary()  # capture or graph -> list of launch numbers
+        self.unknown_content: Any = WeakKeyDictionary()  # those with a body that runs an unknown number of times
+        self.conditional_depth = 0
+
+        def make_begin(original: Any) -> Any:
+            def capture_begin(*args: Any, **keywords: Any) -> Any:
+                result = original(*args, **keywords)
+                self.patch_capture()
+                return result
+
+            return capture_begin
+
+        def make_launch(original: Any) -> Any:
+            def capture_launch(graph: Any, *args: Any, **keywords: Any) -> Any:
+                result = original(graph, *args, **keywords)
+                self.note_replay(graph)
+                return result
+
+            return capture_launch
+
+        def make_conditional(original: Any) -> Any:
+            def conditional(*args: Any, **keywords: Any) -> Any:
+                capture = self.active_capture()
+                if capture is None:
+                    return original(*args, **keywords)
+                self.unknown_content[capture] = True
+                self.conditional_depth += 1
+                try:
+                    return original(*args, **keywords)
+                finally:
+                    self.conditional_depth -= 1
+
+            return conditional
+
+        self.replace(self.context, "capture_begin", make_begin)
+        self.replace(self.context, "capture_launch", make_launch)
+        self.replace(self.context, "capture_if", make_conditional)
+        self.replace(self.context, "capture_while", make_conditional)
+
+    def active_capture(self) -> Any:
+        """The capture or graph that launches go into at the moment, or None."""
+        try:
+            runtime = self.context.runtime
+            capture = vars(runtime).get("_apic_capture")
+            if capture is not None:
+                return capture
+            captures = vars(runtime).get("captures")
+            return next(iter(captures.values())) if captures else None
+        except Exception as error:
+            self.note_error("active capture", error)
+            return None
+
+    def patch_capture(self) -> None:
+        """Launches in a capture on the CPU pass `build_launch_info` (from Warp 1.13); its module loads late."""
+        module = sys.modules.get("warp._src.apic.capture")
+        capture = getattr(module, "APICapture", None)
+        if capture is None or getattr(capture, "_probe_patched", False):
+            return
+        capture._probe_patched = True
+
+        def make(original: Any) -> Any:
+            def build_launch_info(
+                capture: Any, kernel: Any, executable: Any, hooks: Any, params: Any, *args: Any, **keywords: Any
+            ) -> Any:
+                result = original(capture, kernel, executable, hooks, params, *args, **keywords)
+                try:
+                    if self.conditional_depth == 0 and str(executable.device) == "cpu":
+                        adjoint = args[1] if len(args) > 1 else keywords.get("adjoint", False)
+                        number = self.entry_of(hooks, params[0], adjoint)
+                        self.graph_content.setdefault(capture, []).append(number)
+                except Exception as error:
+                    self.note_error("a captured launch", error)
+                return result
+
+            return build_launch_info
+
+        self.replace(capture, "build_launch_info", make)
+
+    def entry_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
+        number = (self.adjoint_entries if adjoint else self.entries).get(hooks, {}).get(bytes(bounds))
+        return number if number is not None else self.intern(hooks, bounds, adjoint)
+
+    def note_replay(self, graph: Any) -> None:
+        try:
+            capture = vars(graph).get("_apic_capture") if str(graph.device) == "cpu" else graph
+            content = None if capture is None else self.graph_content.get(capture)
+            if content:
+                for number in content:
+                    self.append(number)
+            if capture is None or capture in self.unknown_content or (content is None and self.loaded_graph(graph)):
+                self.append(self.special_entry("graph"))
+        except Exception as error:
+            self.note_error("a graph replay", error)
+
+    @staticmethod
+    def loaded_graph(graph: Any) -> bool:
+        """Whether the graph was read from a file, so that its capture was not seen."""
+        return vars(graph).get("_native_graph") is not None
+
+    # -- the runtime: known only after wp.init() ------------------------------------------------------------------
+
+    def patch_runtime(self) -> None:
+        def make(original: Any) -> Any:
+            def init(runtime: Any, *args: Any, **keywords: Any) -> None:
+                start = time.monotonic_ns()
+                original(runtime, *args, **keywords)
+                self.runtime_ready(runtime, start)
+
+            return init
+
+        self.replace(self.context.Runtime, "__init__", make)
+
+    def runtime_ready(self, runtime: Any, start: int) -> None:
+        end = time.monotonic_ns()
+        try:
+            devices = [
+                [device.alias, str(device.name), getattr(device, "arch", None) or None]
+                for device in [runtime.cpu_device] + list(runtime.cuda_devices)
+            ]
+            versions = []
+            for value in (vars(runtime).get("toolkit_version"), vars(runtime).get("driver_version")):
+                versions.append(".".join(str(part) for part in value) if isinstance(value, tuple) else None)
+            self.emit(
+                {
+                    "t": "init",
+                    "start": start,
+                    "end": end,
+                    "devices": devices,
+                    "toolkit": versions[0],
+                    "driver": versions[1],
+                }
+            )
+            for name in ("wp_load_obj", "load_obj"):
+                if hasattr(runtime.llvm, name):
+                    setattr(runtime.llvm, name, self.timed_load(getattr(runtime.llvm, name)))
+                    break
+            if runtime.cuda_devices:
+                core = runtime.core
+                name = "wp_cuda_launch_kernel" if hasattr(core, "wp_cuda_launch_kernel") else "cuda_launch_kernel"
+                setattr(core, name, self.make_cuda_launch(getattr(core, name)))
+                self.patch_deterministic()
+        except Exception as error:
+            self.note_error("initialised runtime", error)
+
+    def make_cuda_launch(self, original: Any) -> Any:
+        """Every CUDA launch ends in this native function; a kernel is known there by its function handle."""
+        import ctypes
+
+        def cuda_launch_kernel(*args: Any) -> Any:
+            failed = original(*args)
+            try:
+                if not failed and not self.deterministic_depth:
+                    self.note_cuda_launch(ctypes, args)
+            except Exception as error:
+                self.note_error("a CUDA launch", error)
+            return failed
+
+        return cuda_launch_kernel
+
+    deterministic_depth = 0
+
+    def note_cuda_launch(self, ctypes: Any, args: Any) -> None:
+        """`args` as of Warp 1.10 to 1.19: context, function, size, ..., parameters, stream[, capture information]."""
+        hooks, adjoint = self.cuda_hooks[args[1]]
+        position = next(index for index in range(5, len(args)) if hasattr(args[index], "_length_"))
+        packed = args[position]
+        number = self.entry_of(hooks, CudaBounds(ctypes, packed[0], args[2]), adjoint)
+        captures = vars(self.context.runtime).get("captures")
+        if captures:
+            core = self.context.runtime.core
+            stream = args[position + 1]
+            if core.wp_cuda_stream_is_capturing(stream):
+                if self.conditional_depth == 0:
+                    graph = captures.get(core.wp_cuda_stream_get_capture_id(stream))
+                    if graph is not None:
+                        self.graph_content.setdefault(graph, []).append(number)
+                return
+        self.append(number)
+
+    def patch_deterministic(self) -> None:
+        """In deterministic mode (from Warp 1.15) one wp.launch may run its kernel twice: it stays one launch."""
+        from importlib import import_module
+
+        try:
+            module = import_module("warp._src.deterministic")
+        except ImportError:
+            return
+
+        def make(original: Any) -> Any:
+            def launch_deterministic(kernel: Any, hooks: Any, params: Any, bounds: Any, *args: Any, **keys: Any) -> Any:
+                self.deterministic_depth += 1
+                try:
+                    result = original(kernel, hooks, params, bounds, *args, **keys)
+                finally:
+                    self.deterministic_depth -= 1
+                try:
+                    self.append(self.entry_of(hooks, bounds, keys.get("adjoint", False)))
+                except Exception as error:
+                    self.note_error("a deterministic launch", error)
+                return result
+
+            return launch_deterministic
+
+        self.replace(module, "launch_deterministic", make)
+
+    # -- caches --------------------------------------------------------------------------------------------------
+
+    def patch_caches(self) -> None:
+        """Keep every kernel cache inside the sample, whatever the program sets, and note what it does to them."""
+        recorder = self
+        config = self.warp_config
+
+        class ConfigModule(type(config)):  # type: ignore[misc]
+            """The configuration module, with the cache directory mapped to its private twin."""
+
+            def __setattr__(self, name: str, value: Any) -> None:
+                if name == "kernel_cache_dir":
+                    frame = sys._getframe(1)
+                    if value is not None and not recorder.is_warp_frame(frame):
+                        recorder.cache_event("directory-set", value, frame)
+                    value = recorder.private_directory(value)
+                elif name == "cache_kernels" and not value:
+                    recorder.cache_event("caching-off", None, sys._getframe(1))
+                elif name in ("verbose", "quiet") and recorder.is_warp_frame(sys._getframe(1)):
+                    # Warp 1.14 to 1.17 warn of these names unless Warp itself is the direct caller.
+                    vars(self)[name] = value
+                    return
+                super().__setattr__(name, value)
+
+        config.__class__ = ConfigModule
+
+        def make_init_cache(original: Any) -> Any:
+            def init_kernel_cache(path: Any = None) -> Any:
+                frame = sys._getframe(1)
+                if path is None:
+                    path = os.environ.get("WARP_CACHE_PATH", os.path.join(recorder.config["sample"], "default"))
+                private = recorder.private_directory(path)
+                if private != path or not recorder.is_warp_frame(frame):
+                    recorder.cache_event("directory-set", path, frame)
+                result = original(private)
+                recorder.twin_resolved(private)
+                return result
+
+            return init_kernel_cache
+
+        def make_clear(kind: str) -> Any:
+            def make(original: Any) -> Any:
+                def clear(*args: Any, **keywords: Any) -> Any:
+                    recorder.cache_event(kind, vars(config).get("kernel_cache_dir"), sys._getframe(1))
+                    return original(*args, **keywords)
+
+                return clear
+
+            return make
+
+        self.replace(self.build, "init_kernel_cache", make_init_cache)
+        self.replace(self.build, "clear_kernel_cache", make_clear("clear-kernel-cache"))
+        self.replace(self.build, "clear_lto_cache", make_clear("clear-lto-cache"))
+
+    @staticmethod
+    def is_warp_frame(frame: Any) -> bool:
+        name = frame.f_globals.get("__name__", "")
+        return bool(name == "warp" or name.startswith("warp."))
+
+    def cache_event(self, kind: str, path: Any, frame: Any) -> None:
+        try:
+            real = None if path is None else str(path)
+            for twin in self.twins:
+                if real is not None and (real + os.sep).startswith(twin.private + os.sep):
+                    real = twin.real + real[len(twin.private) :]
+            self.emit({"t": "cache", "kind": kind, "at": time.monotonic_ns(), "path": real, "site": self.site(frame)})
+        except Exception as error:
+            self.note_error("cache event", error)
+
+    def private_directory(self, path: Any) -> Any:
+        """The private twin of a cache directory that the program chose; a path inside the sample stays itself."""
+        try:
+            if path is None or not isinstance(path, (str, bytes, os.PathLike)):
+                return path
+            real = os.path.realpath(os.fsdecode(path))
+            sample = os.path.realpath(self.config["sample"])
+            if (real + os.sep).startswith(sample + os.sep):
+                return path
+            from hashlib import sha256
+
+            name = sha256(os.fsencode(real)).hexdigest()[:16]
+            private = os.path.join(self.config["sample"], "twins", name)
+            if not any(twin.private == private for twin in self.twins):
+                self.twins.append(Twin(real, private))
+            return private
+        except Exception as error:
+            self.note_error("private cache directory", error)
+            return path
+
+    def twin_resolved(self, private: Any) -> None:
+        """Warp has made its cache directory: make the program's own one too, where Warp would have."""
+        for twin in self.twins:
+            if twin.private == private:
+                resolved = str(vars(self.warp_config).get("kernel_cache_dir"))
+                if resolved.startswith(twin.private):
+                    twin.settle(self, twin.real + resolved[len(twin.private) :], resolved)
+
+    def check_twins(self) -> None:
+        """Before a load: a twin is worth as much as the directory that it stands for."""
+        current = str(vars(self.warp_config).get("kernel_cache_dir"))
+        for twin in self.twins:
+            if twin.descriptor is None and (current + os.sep).startswith(twin.private + os.sep):
+                twin.settle(self, twin.real + current[len(twin.private) :], current)
+            elif twin.gone():
+                self.cache_event("directory-deleted", twin.private, None)
+                twin.settle(self, twin.real_resolved, twin.private_resolved)
+
+
+class CudaBounds:
+    """Launch bounds as they lie in memory behind the first CUDA parameter; Warp 1.10 to 1.16 keep four extents, a
+    count of them and the size, later releases one to four extents, the size and a multiplier."""
+
+    _fields_ = (("shape", None),)
+
+    def __init__(self, ctypes: Any, address: int, size: int) -> None:
+        self.size = size
+        self.raw = ctypes.string_at(address, 32)
+        words = memoryview(self.raw).cast("I")
+        self.shape = [int(size)]
+        if 1 <= words[4] <= 4 and words[6] | words[7] << 32 == size:
+            self.shape = [int(extent) for extent in words[: words[4]]]
+
+    def __bytes__(self) -> bytes:
+        return b"%d:" % self.size + encode(self.shape).encode("ascii")
+
+
+class Twin:
+    """A cache directory of the program's and the private one that stands in for it.
+
+    A twin is valid as long as the real directory is the one it was made for: the identity (device, inode) is written
+    beside the twin for the next run, and an open descriptor tells of a deletion even when the inode is used again.
+    """
+
+    def __init__(self, real: str, private: str) -> None:
+        self.real = real
+        self.private = private
+        self.real_resolved = real
+        self.private_resolved = private
+        self.descriptor: int | None = None
+        self.identity: tuple[int, int] | None = None
+
+    def settle(self, recorder: Recorder, real: str, private: str) -> None:
+        """Make the real directory where it is missing, and empty the twin unless it belongs to this very one."""
+        self.real_resolved, self.private_resolved = real, private
+        made = []
+        path = real
+        while path and not os.path.isdir(path):
+            made.append(path)
+            path = os.path.dirname(path)
+        os.makedirs(real, exist_ok=True)
+        if made:
+            recorder.emit({"t": "made", "paths": made})
+        found = os.stat(real)
+        self.identity = (found.st_dev, found.st_ino)
+        note = self.private + ".identity"
+        text = "%s %d %d" % (real, found.st_dev, found.st_ino)
+        try:
+            with open(note, encoding="utf-8") as file:
+                known = file.read()
+        except OSError:
+            known = ""
+        if known != text or made:
+            from shutil import rmtree
+
+            rmtree(self.private, ignore_errors=True)
+            os.makedirs(private, exist_ok=True)
+            with open(note, "w", encoding="utf-8") as file:
+                file.write(text)
+        if self.descriptor is not None:
+            try:
+                os.close(self.descriptor)
+            except OSError:
+                # The program closed it together with all others.
+                pass
+        self.descriptor = os.open(real, os.O_RDONLY)
+
+    def gone(self) -> bool:
+        """Whether the real directory was deleted or replaced since."""
+        if self.descriptor is None:
+            return False
+        try:
+            held = os.fstat(self.descriptor)
+            if (held.st_dev, held.st_ino) == self.identity and held.st_nlink == 0:
+                return True
+            found = os.stat(self.real_resolved)
+            return (found.st_dev, found.st_ino) != self.identity
+        except OSError:
+            return True
+
+
+class Finder:
+    """Stands first on sys.meta_path until Warp has come, then leaves."""
+
+    targets = ("warp._src.context", "warp.context")
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != "warp" and name not in self.targets:
+            return None
+        for finder in list(sys.meta_path):
+            find_spec = getattr(finder, "find_spec", None)
+            if finder is self or find_spec is None:
+                continue
+            spec = find_spec(name, path, target)
+            if spec is not None:
+                loader = spec.loader
+                if loader is not None and hasattr(loader, "exec_module"):
+                    self.watch(name, loader)
+                return spec
+        return None
+
+    def watch(self, name: str, loader: Any) -> None:
+        original = loader.exec_module
+        recorder = self.recorder
+        finder = self
+
+        def exec_module(module: Any) -> None:
+            start = time.monotonic_ns()
+            del loader.exec_module
+            original(module)
+            try:
+                if name == "warp":
+                    recorder.warp_imported(module, start)
+                    if finder in sys.meta_path:
+                        sys.meta_path.remove(finder)
+                elif not hasattr(recorder, "context") and "ModuleExec" in vars(module):
+                    recorder.patch_warp(module)
+            except Exception as error:
+                recorder.note_error("import of " + name, error)
+
+        loader.exec_module = exec_module
+
+
+def bootstrap(config: dict[str, Any]) -> None:
+    """Begin recording in this process, then make way; called by the injected sitecustomize."""
+    try:
+        recorder = Recorder(config)
+        recorder.watch_processes()
+        sys.meta_path.insert(0, Finder(recorder))  # type: ignore[arg-type]
+    except Exception as error:
+        path = os.path.join(config["records"], "%d.failed" % os.getpid())
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("%s: %s" % (type(error).__name__, error))
+    inject = config["inject"]
+    while inject in sys.path:
+        sys.path.remove(inject)
+    sys.path_importer_cache.pop(inject, None)
+    sys.modules.pop("sitecustomize", None)
+    # The one that the injected file hides, if any. Without one the ImportError that Python would have seen goes on to
+    # the site module, which expects it and leaves no trace.
+    import sitecustomize  # noqa: F401
+
+
+# </recorder>
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reading records: from the recorder's files to processes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AdjointText:
+    """A function body as Warp hashed it: where it is, its source, and what it refers to, all as text."""
+
+    file: str
+    line: int
+    name: str
+    source: str
+    args: tuple[tuple[str, str], ...]
+    constants: dict[str, str]
+    types: tuple[str, ...]
+    statics: tuple[tuple[str, str], ...]
+    calls: tuple[str, ...]
+    functions: dict[str, str]
+
+    @classmethod
+    def from_json(cls, line: dict[str, Any]) -> AdjointText:
+        return cls(
+            file=line["file"],
+            line=line["line"],
+            name=line["name"],
+            source=line["source"],
+            args=tuple((label, kind) for label, kind in line["args"]),
+            constants=line["constants"],
+            types=tuple(line["types"]),
+            statics=tuple((key, value) for key, value in line["statics"]),
+            calls=tuple(line["calls"]),
+            functions=line["functions"],
+        )
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """A kernel as Warp hashed it; `adjoint` names its body in the catalog."""
+
+    key: str
+    module: str
+    adjoint: str | None
+    options: dict[str, str]
+    overload: bool
+
+    @classmethod
+    def from_json(cls, line: dict[str, Any]) -> KernelText:
+        return cls(line["key"], line["module"], line["adjoint"], line["options"], line["overload"])
+
+
+@dataclass(frozen=True)
+class FunctionText:
+    """A Warp function as it was hashed, with the bodies of all its overloads."""
+
+    key: str
+    module: str | None
+    adjoints: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, line: dict[str, Any]) -> FunctionText:
+        return cls(line["key"], line["module"], tuple(line["adjoints"]))
+
+
+@dataclass(frozen=True)
+class StateText:
+    """What went into one module hash: resolved options, digests of the live kernels, digests of functions by key."""
+
+    options: dict[str, str]
+    kernels: tuple[str, ...]
+    functions: dict[str, str]
+
+    @classmethod
+    def from_json(cls, line: dict[str, Any]) -> StateText:
+        return cls(line["options"], tuple(line["kernels"]), line["functions"])
+
+
+class Catalog:
+    """The texts of a run by digest. Digests are those of Warp's hasher, so processes can share one catalog."""
+
+    def __init__(self) -> None:
+        self.adjoints: dict[str, AdjointText] = {}
+        self.kernels: dict[str, KernelText] = {}
+        self.functions: dict[str, FunctionText] = {}
+        self.states: dict[str, StateText] = {}
+        self._bodies: dict[str, str] = {}
+
+    def add(self, kind: str, digest: str, line: dict[str, Any]) -> None:
+        """Keep one record line of kind adjoint, kernel, function or state."""
+        if kind == "adjoint":
+            self.adjoints[digest] = AdjointText.from_json(line)
+        elif kind == "kernel":
+            self.kernels[digest] = KernelText.from_json(line)
+        elif kind == "function":
+            self.functions[digest] = FunctionText.from_json(line)
+        else:
+            self.states[digest] = StateText.from_json(line)
+
+    def content(self, kernel: str | None) -> str:
+        """Digest of what a kernel computes: its body without decorator, name and annotations, the concrete types of
+        its arguments, and the content of the functions, constants and static values it uses. Empty if unknown."""
+        text = self.kernels.get(kernel or "")
+        if text is None or text.adjoint not in self.adjoints:
+            return ""
+        return self._body(text.adjoint, ())
+
+    def _body(self, digest: str, outer: tuple[str, ...]) -> str:
+        if digest in self._bodies:
+            return self._bodies[digest]
+        text = self.adjoints.get(digest)
+        if text is None or digest in outer:
+            return digest
+        called = []
+        for key in sorted(text.functions):
+            function = self.functions.get(text.functions[key])
+            bodies = function.adjoints if function is not None else (text.functions[key],)
+            called.append([self._body(body, (*outer, digest)) for body in bodies])
+        facts = [
+            normal_source(text.source),
+            [list(pair) for pair in text.args],
+            sorted(text.constants.items()),
+            [[key, stable_text(value)] for key, value in text.statics],
+            sorted(text.types),
+            called,
+        ]
+        body = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+        self._bodies[digest] = body
+        return body
+
+
+def stable_text(text: str) -> str:
+    """A repr without memory addresses."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def normal_source(source: str) -> str:
+    """A function's source without its name, decorators, annotations, docstring, comments and layout."""
+    try:
+        (node,) = ast.parse(textwrap.dedent(source)).body
+    except (SyntaxError, ValueError):
+        # A snippet of native code, or a syntax newer than this Python's.
+        return re.sub(r"^\s*(@.*\n\s*)*def\s+\w+", "def", source)
+    if not isinstance(node, ast.FunctionDef):
+        return ast.dump(node)
+    arguments = node.args
+    for argument in arguments.posonlyargs + arguments.args + arguments.kwonlyargs:
+        argument.annotation = None
+    body = node.body
+    first = body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        body = body[1:]
+    return ast.dump(arguments) + "".join(ast.dump(statement) for statement in body)
+
+
+@dataclass
+class RecordFile:
+    """The lines of one process's record file, sorted by kind; `truncated` if a line could not be read."""
+
+    name: str
+    lines: dict[str, list[dict[str, Any]]]
+    truncated: bool
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return self.lines.get(kind, [])
+
+    @property
+    def start(self) -> dict[str, Any]:
+        return self.of("start")[0]
+
+
+def read_record_file(path: str, catalog: Catalog) -> RecordFile | None:
+    """Read one record file; texts go to the catalog. None if not even its start line can be read."""
+    lines: dict[str, list[dict[str, Any]]] = {}
+    truncated = False
+    with open(path, "rb") as file:
+        for raw in file:
+            try:
+                line = json.loads(raw)
+                kind = line["t"]
+                if kind in ("adjoint", "kernel", "function", "state"):
+                    catalog.add(kind, line["digest"], line)
+                else:
+                    lines.setdefault(kind, []).append(line)
+            except (ValueError, KeyError, TypeError):
+                truncated = True
+    if "start" not in lines:
+        return None
+    return RecordFile(os.path.basename(path)[: -len(".rec")], lines, truncated)
+
+
+def process_paths(files: list[RecordFile]) -> dict[str, str]:
+    """Name every process by its place in the tree, pids ignored: parent's path and ordinal of birth."""
+    births: dict[tuple[str, int], int] = {}
+    for file in files:
+        for birth in file.of("birth"):
+            births[file.name, birth["pid"]] = birth["at"]
+    names = {file.name for file in files}
+    children: dict[str, list[tuple[int, str]]] = {}
+    for file in files:
+        parent = file.start["parent"] if file.start["parent"] in names else ""
+        born = births.get((parent, file.start["pid"]), file.start["at"])
+        children.setdefault(parent, []).append((born, file.name))
+    paths: dict[str, str] = {}
+    open_names = [("", "")]
+    while open_names:
+        parent, prefix = open_names.pop()
+        for ordinal, (_, name) in enumerate(sorted(children.get(parent, []))):
+            paths[name] = f"{prefix}{ordinal}"
+            open_names.append((name, f"{paths[name]}."))
+    return paths
+
+
+class LaunchReader:
+    """Turns the launch ids of a process into counted entries and encoded streams.
+
+    A forked child goes on with the numbers of its parent, whose lines it does not repeat: `tables` look them up there.
+    """
+
+    def __init__(self, folder: str, file: RecordFile, ancestors: list[RecordFile], catalog: Catalog) -> None:
+        self.folder = folder
+        self.file = file
+        self.catalog = catalog
+        self.launch_lines: dict[int, dict[str, Any]] = {}
+        self.hooks_lines: dict[int, dict[str, Any]] = {}
+        for source in [*ancestors, file]:
+            for line in source.of("launch"):
+                self.launch_lines[line["number"]] = line
+            for line in source.of("hooks"):
+                self.hooks_lines[line["number"]] = line
+
+    def read(self) -> tuple[Launches, list[str]]:
+        """The launches of the process, and what is missing in them, in words."""
+        missing: list[str] = []
+        ids_by_thread = {thread: self._thread_ids(thread) for thread in self._threads()}
+        used = sorted({number for ids in ids_by_thread.values() for number in set(ids)})
+        entries: dict[tuple[Any, ...], int] = {}
+        kernels: dict[LaunchedKernel, int] = {}
+        index_of: dict[int, int | None] = {}
+        for number in used:
+            line = self.launch_lines.get(number)
+            if line is None or line.get("special") == "unknown" or self.hooks_lines.get(line.get("kernel", 0)) is None:
+                index_of[number] = None
+                if line is None or line.get("special") != "graph":
+                    missing.append(f"launch number {number} has no description")
+                continue
+            if line["dim"] is None:
+                missing.append(f"more than {MAX_DISTINCT_LAUNCHES} distinct launches: further dims are not told apart")
+            kernel = kernels.setdefault(self._kernel(self.hooks_lines[line["kernel"]]), len(kernels))
+            key = (kernel, tuple(line["dim"] or ()), line["adjoint"])
+            index_of[number] = entries.setdefault(key, len(entries))
+        unknown = sum(
+            ids.count(number)
+            for ids in ids_by_thread.values()
+            for number in set(used) & {n for n, line in self.launch_lines.items() if line.get("special") == "graph"}
+        )
+        streams, counts = self._encode(ids_by_thread, index_of, len(entries))
+        launches = Launches(
+            count=sum(stream.count for stream in streams),
+            graph_replays_unknown=unknown,
+            kernels=tuple(kernels),
+            entries=tuple(
+                LaunchEntry(kernel, dim, adjoint, counts[index])
+                for (kernel, dim, adjoint), index in entries.items()
+            ),
+            streams=tuple(streams),
+        )
+        return launches, sorted(set(missing))
+
+    def _kernel(self, line: dict[str, Any]) -> LaunchedKernel:
+        return LaunchedKernel(
+            key=line["key"],
+            module=line["module"],
+            hash=line["hash"],
+            device=line["device"],
+            block_dim=line["block_dim"],
+            content=self.catalog.content(line["digest"]),
+            args=tuple(line["args"]),
+        )
+
+    def _threads(self) -> list[int]:
+        found = {line["thread"] for line in self.file.of("ids")}
+        prefix = self.file.name + "."
+        for name in os.listdir(self.folder):
+            if name.startswith(prefix) and name.endswith(".ids"):
+                found.add(int(name[len(prefix) : -len(".ids")]))
+        return sorted(found)
+
+    def _thread_ids(self, thread: int) -> array.array[int]:
+        """All ids of a thread: the flushed chunks, then what is left in the mapped buffer."""
+        ids = array.array("I")
+        chunks = sorted(
+            (line["sequence"], line["z"]) for line in self.file.of("ids") if line["thread"] == thread
+        )
+        for _, packed in chunks:
+            ids.frombytes(zlib.decompress(base64.b64decode(packed)))
+        try:
+            with open(os.path.join(self.folder, f"{self.file.name}.{thread}.ids"), "rb") as file:
+                tail = array.array("I", file.read())
+        except OSError:
+            return ids
+        if len(tail) > 1 and not (chunks and tail[0] == chunks[-1][0]):
+            # A buffer whose sequence number was flushed already was about to be emptied when the process died.
+            rest = tail[1:]
+            ids.extend(rest[: rest.index(0)] if 0 in rest else rest)
+        return ids
+
+    def _encode(
+        self, ids_by_thread: dict[int, array.array[int]], index_of: dict[int, int | None], size: int
+    ) -> tuple[list[LaunchStream], list[int]]:
+        counts = [0] * size
+        width = 1 if size <= 1 << 8 else 2 if size <= 1 << 16 else 4
+        code = {1: "B", 2: "H", 4: "I"}[width]
+        streams: list[LaunchStream] = []
+        budget = MAX_ENCODED_LAUNCH_BYTES
+        for thread, ids in ids_by_thread.items():
+            indices = array.array("I", [index for index in map(index_of.__getitem__, ids) if index is not None])
+            for index, count in collections.Counter(indices).items():
+                counts[index] += count
+            if not indices:
+                continue
+            packed = lzma.compress(array.array(code, indices).tobytes(), preset=1)
+            order = Order.EXACT
+            if len(packed) > budget:
+                order = Order.DIGEST
+                packed = lzma.compress(array.array(code, indices[:FIRST_LAUNCHES_KEPT]).tobytes(), preset=1)
+            budget -= len(packed)
+            streams.append(
+                LaunchStream(
+                    thread=thread,
+                    count=len(indices),
+                    order=order,
+                    width=width,
+                    data=base64.b64encode(packed).decode("ascii"),
+                    digest=hashlib.sha256(indices.tobytes()).hexdigest(),
+                )
+            )
+        return streams, counts
+
+
+def site_from(value: list[Any] | None) -> Site | None:
+    """A site as the recorder writes it: [file, line, function]."""
+    return None if value is None else Site(value[0], value[1], value[2])
+
+
+def milliseconds(nanoseconds: int | float) -> float:
+    """Nanoseconds as milliseconds, to the microsecond."""
+    return round(nanoseconds / 1e6, 3)
+
+
+def load_from(line: dict[str, Any], origin: int) -> Load:
+    """A load as the recorder writes it; `origin` is the start of the run in nanoseconds of the monotonic clock."""
+    parts = line["phases"]
+    total = line["end"] - line["start"]
+    return Load(
+        name=line["name"],
+        hash=line["hash"],
+        device=line["device"],
+        block_dim=line["block_dim"],
+        status=Status(line["status"]),
+        kind=LoadKind(line["kind"]),
+        source=Source.HOOK,
+        thread=line["thread"],
+        start_ms=milliseconds(line["start"] - origin),
+        end_ms=milliseconds(line["end"] - origin),
+        ms=milliseconds(total),
+        hash_ms=milliseconds(line["hash_ns"]),
+        phases=Phases(
+            codegen_ms=milliseconds(parts["codegen"]),
+            lto_ms=milliseconds(parts["lto"]),
+            native_ms=milliseconds(parts["native"]),
+            header_ms=None if line["header"] is None else milliseconds(min(line["header"], parts["native"])),
+            install_ms=milliseconds(parts["install"]),
+            load_ms=milliseconds(parts["load"]),
+            rest_ms=milliseconds(max(0, total - sum(parts.values()))),
+        ),
+        generated_source_bytes=line["source_bytes"],
+        lto=tuple(LtoArtifact(item["symbol"], item["bytes"], milliseconds(item["ns"])) for item in line["lto"]),
+        site=site_from(line["site"]),
+        workers=line["workers"],
+        cause=None,
+        error=line["error"],
+    )
+
+
+@dataclass(frozen=True)
+class ReadRun:
+    """What the record files of a run say."""
+
+    processes: tuple[Process, ...]
+    gaps: tuple[Gap, ...]
+    catalog: Catalog
+    versions: tuple[str, ...]
+    devices: tuple[Device, ...]
+    toolkit: str | None
+    driver: str | None
+    made_paths: tuple[str, ...]
+
+
+def read_records(folder: str, origin: int) -> ReadRun:
+    """Read all record files of a run. Times become milliseconds since `origin`."""
+    catalog = Catalog()
+    files = []
+    gaps: list[Gap] = []
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".rec"):
+            file = read_record_file(os.path.join(folder, name), catalog)
+            if file is None:
+                gaps.append(Gap(GapReason.RECORD_TRUNCATED, None, f"the record {name} has no readable start line"))
+            else:
+                files.append(file)
+    paths = process_paths(files)
+    by_name = {file.name: file for file in files}
+    processes = []
+    for file in files:
+        process, found = read_process(folder, file, by_name, paths[file.name], catalog, origin)
+        processes.append(process)
+        gaps.extend(found)
+    gaps.extend(unrecorded_children(files))
+    processes.sort(key=lambda process: [int(part) for part in process.path.split(".")])
+    inits = [line for file in files for line in file.of("init")]
+    warps = [line for file in files for line in file.of("warp")]
+    return ReadRun(
+        processes=tuple(processes),
+        gaps=tuple(gaps),
+        catalog=catalog,
+        versions=tuple(sorted({line["version"] for line in warps})),
+        devices=tuple(Device(alias, name, arch) for alias, name, arch in (inits[0]["devices"] if inits else [])),
+        toolkit=inits[0]["toolkit"] if inits else None,
+        driver=inits[0]["driver"] if inits else None,
+        made_paths=tuple(path for file in files for line in file.of("made") for path in line["paths"]),
+    )
+
+
+def read_process(
+    folder: str, file: RecordFile, by_name: dict[str, RecordFile], path: str, catalog: Catalog, origin: int
+) -> tuple[Process, list[Gap]]:
+    """One process from its record file."""
+    start = file.start
+    pid = start["pid"]
+    gaps: list[Gap] = []
+    ancestors: list[RecordFile] = []
+    current = file
+    while current.start["how"] == "fork" and current.start["parent"] in by_name:
+        current = by_name[current.start["parent"]]
+        ancestors.insert(0, current)
+    launches, missing = LaunchReader(folder, file, ancestors, catalog).read()
+    gaps.extend(Gap(GapReason.LAUNCHES_NOT_RECORDED, pid, text) for text in missing)
+    if launches.graph_replays_unknown:
+        text = f"{launches.graph_replays_unknown} graph replays whose content was not seen: launches is a lower bound"
+        gaps.append(Gap(GapReason.GRAPH_CONTENT_UNSEEN, pid, text))
+    if file.truncated:
+        gaps.append(Gap(GapReason.RECORD_TRUNCATED, pid, "a line of its record could not be read"))
+    errors = tuple(line["text"] for line in file.of("error"))
+    gaps.extend(Gap(GapReason.HOOK_FAILED, pid, text) for text in errors)
+    warp = file.of("warp")[-1] if file.of("warp") else None
+    if warp is not None and not warp["patched"]:
+        text = f"Warp {warp['version']} is older than what the recorder can hook (1.4)"
+        gaps.append(Gap(GapReason.UNSUPPORTED_WARP, pid, text))
+    loads = tuple(load_from(line, origin) for line in file.of("load"))
+    revived = file.of("revived")[-1]["at"] if file.of("revived") else 0
+    end = next((line for line in reversed(file.of("end")) if line["at"] > revived), None)
+    hashing = end or (file.of("load")[-1] if file.of("load") else None)
+    process = Process(
+        pid=pid,
+        path=path,
+        how=start["how"],
+        argv=tuple(start["argv"]),
+        executable=start["executable"],
+        python=start["python"],
+        warp=warp["version"] if warp is not None else None,
+        start_ms=milliseconds(start["at"] - origin),
+        end_ms=None if end is None else milliseconds(end["at"] - origin),
+        end=ProcessEnd.UNRECORDED if end is None else ProcessEnd(end["how"]),
+        exit_code=None if end is None else end["code"],
+        phases=process_phases(file, by_name, loads, end, origin),
+        hash_ms=0.0 if hashing is None else milliseconds(hashing.get("hash_ns", 0)),
+        hashings=0 if hashing is None else hashing.get("hashings", 0),
+        loads=loads,
+        cache_events=tuple(
+            CacheEvent(
+                CacheEventKind(line["kind"]), milliseconds(line["at"] - origin), line["path"], site_from(line["site"])
+            )
+            for line in file.of("cache")
+        ),
+        launches=launches,
+        hook_errors=errors,
+    )
+    return process, gaps
+
+
+def process_phases(
+    file: RecordFile,
+    by_name: dict[str, RecordFile],
+    loads: tuple[Load, ...],
+    end: dict[str, Any] | None,
+    origin: int,
+) -> ProcessPhases | None:
+    """Where the time of a process went, from its birth to its end line; None without one."""
+    if end is None:
+        return None
+    start = file.start
+    parent = by_name.get(start["parent"] or "")
+    births = [line["at"] for line in parent.of("birth") if line["pid"] == start["pid"]] if parent is not None else []
+    born = births[-1] if births else origin if parent is None else start["at"]
+    warp = file.of("warp")[0] if file.of("warp") else None
+    init = file.of("init")[0] if file.of("init") else None
+    interpreter = milliseconds(start["at"] - born)
+    before = milliseconds(warp["start"] - start["at"]) if warp is not None else 0.0
+    importing = milliseconds(warp["end"] - warp["start"]) if warp is not None else 0.0
+    initialising = milliseconds(init["end"] - init["start"]) if init is not None else 0.0
+    loading = union_ms(load_interval(load) for load in loads)
+    total = milliseconds(end["at"] - born)
+    rest = total - interpreter - before - importing - initialising - loading
+    return ProcessPhases(interpreter, before, importing, initialising, round(loading, 3), round(max(0.0, rest), 3))
+
+
+PYTHON_NAME = re.compile(r"^(python|pypy)[0-9.]*(\.exe)?$")
+SHELL_NAMES = {"sh", "bash", "dash", "zsh", "env", "uv", "uvx", "nohup", "time", "timeout", "xargs", "sudo"}
+
+
+def is_python(word: str) -> bool:
+    """Whether a command's first word names a Python interpreter."""
+    return bool(PYTHON_NAME.match(os.path.basename(word)))
+
+
+def isolating_flag(words: Sequence[str]) -> str | None:
+    """The interpreter flag (-I, -E or -S) that keeps the recorder out, in a command line that starts Python."""
+    position = 1
+    while position < len(words) and words[position].startswith("-") and words[position] not in ("-", "--"):
+        word = words[position]
+        if word.startswith("--"):
+            position += 1
+            continue
+        for place, letter in enumerate(word[1:], 1):
+            if letter in "IES":
+                return f"-{letter}"
+            if letter in "cm":
+                return None
+            if letter in "WX":
+                position += 1 if place == len(word) - 1 else 0
+                break
+        position += 1
+    return None
+
+
+def unrecorded_children(files: list[RecordFile]) -> list[Gap]:
+    """Children that a recorded process started and that should have been recorded, but were not."""
+    started = {file.start["pid"]: file for file in files}
+    gaps = []
+    for file in files:
+        revived = [line["at"] for line in file.of("revived")]
+        for birth in file.of("birth"):
+            pid, words = birth["pid"], birth["argv"]
+            if pid == file.start["pid"] and any(at >= birth["at"] for at in revived):
+                continue  # an exec that failed
+            recorded = started.get(pid)
+            if recorded is not None and recorded.start["at"] >= birth["at"]:
+                continue
+            executed = [other for other in files if other.start["pid"] == pid and other.start["at"] >= birth["at"]]
+            if executed or not words:
+                continue
+            shown = " ".join(words[:4])
+            python = is_python(words[0])
+            if python and isolating_flag(words):
+                reason, text = GapReason.ISOLATED_PYTHON, f"{shown}: {isolating_flag(words)} keeps the recorder out"
+            elif not birth["injected"] and (python or os.path.basename(words[0]) in SHELL_NAMES):
+                reason, text = GapReason.DROPPED_ENVIRONMENT, f"{shown}: its environment lacks the recorder and caches"
+            elif python:
+                reason, text = GapReason.CHILD_NOT_RECORDED, f"{shown}: no recorder started in it"
+            else:
+                continue
+            gaps.append(Gap(reason, pid, text))
+    return gaps
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Running and isolation
 # ---------------------------------------------------------------------------------------------------------------------
 
+PRIVATE_VARIABLES = ("WARP_CACHE_PATH", "WARP_CACHE_ROOT", "CUDA_CACHE_PATH", "TMPDIR")
+REPORTED_VARIABLES = (
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_CACHE_DISABLE",
+    "CUDA_CACHE_MAXSIZE",
+    "CUDA_FORCE_PTX_JIT",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_MODULE_LOADING",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "WARP_CACHE_PATH",
+    "WARP_CACHE_ROOT",
+)
+TAIL_BYTES = 32 * 1024
+LINGER_SECONDS = 5.0  # how long children may outlive the command before they are ended
+GRACE_SECONDS = 2.0  # between TERM and KILL
+
+RECORDER_PRELUDE = "from __future__ import annotations; import _thread, atexit, itertools, os, sys, time\n"
+SITECUSTOMIZE = """\
+# Written by {script} for one run; starts its recorder, then makes way for the sitecustomize that it hides.
+def _start():
+    import marshal, os, sys
+    cached = {code!r} + "-%s-%x" % (sys.implementation.cache_tag, sys.hexversion)
+    try:
+        with open(cached, "rb") as file:
+            code = marshal.loads(file.read())
+    except Exception:
+        with open({source!r}, encoding="utf-8") as file:
+            code = compile(file.read(), {script!r}, "exec", dont_inherit=True)
+        try:
+            with open(cached + ".%d" % os.getpid(), "wb") as file:
+                file.write(marshal.dumps(code))
+            os.replace(cached + ".%d" % os.getpid(), cached)
+        except OSError:
+            pass
+    namespace = {{"__name__": "_warp_compile_probe_recorder", "__file__": {script!r}}}
+    known = "__future__" in sys.modules
+    exec(code, namespace)
+    if not known:
+        sys.modules.pop("__future__", None)
+    namespace["bootstrap"]({config!r})
+_start()
+"""
+
+
+class CommandFailedError(ProbeError):
+    """The command ended with another exit code than expected."""
+
+    exit_code = ExitCode.COMMAND_FAILED
+
+
+class TimedOutError(ProbeError):
+    """A run exceeded --timeout."""
+
+    exit_code = ExitCode.TIMEOUT
+
+
+class NotColdError(ProbeError):
+    """A cold run used or filled a cache that was not its own."""
+
+    exit_code = ExitCode.UNVERIFIED
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP arrived."""
+
+
+class RunTimeout(Exception):
+    """SIGALRM: the run has taken as long as --timeout allows."""
+
+
+def recorder_source() -> str:
+    """The recorder's part of this very file, moved to the same line numbers."""
+    with open(__file__, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    first = lines.index("# <recorder>") + 1
+    last = lines.index("# </recorder>")
+    return RECORDER_PRELUDE + "\n" * (first - 1) + "\n".join(lines[first:last]) + "\n"
+
+
+class Workspace:
+    """The private directory of one `measure`: mode 0700, unpredictable, removed on every way out."""
+
+    def __init__(self) -> None:
+        try:
+            self.root = tempfile.mkdtemp(prefix="wcp-")
+        except OSError as error:
+            raise InputError(
+                f"no private directory can be made under {tempfile.gettempdir()} ({error.strerror});"
+                " set TMPDIR to a writable directory with free space"
+            ) from None
+        self.source = os.path.join(self.root, "recorder.py")
+        self.code = os.path.join(self.root, "code")
+
+    def prepare(self) -> None:
+        """Write the recorder, and compile it for interpreters of this version."""
+        source = recorder_source()
+        write_file(self.source, source.encode())
+        code = compile(source, os.path.abspath(__file__), "exec", dont_inherit=True)
+        write_file(f"{self.code}-{sys.implementation.cache_tag}-{sys.hexversion:x}", marshal.dumps(code))
+
+    def remove(self) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Write a private file. Raises InputError on a full or read-only disk."""
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; free some space or set TMPDIR elsewhere") from None
+
+
+class SampleFolder:
+    """The private caches of one sample, shared by its runs, and the directories that the probe made for it."""
+
+    def __init__(self, workspace: Workspace, index: int) -> None:
+        self.workspace = workspace
+        self.path = os.path.join(workspace.root, str(index))
+        self.held: list[int] = []
+        self.made: list[str] = []
+        for name in ("", "warp", "root", "cuda", "tmp", "twins"):
+            os.makedirs(os.path.join(self.path, name), mode=0o700, exist_ok=True)
+
+    def environment(self, base: dict[str, str], inherit_tmpdir: bool) -> dict[str, str]:
+        """`base` with the private cache variables."""
+        found = dict(base)
+        found["WARP_CACHE_PATH"] = os.path.join(self.path, "warp")
+        found["WARP_CACHE_ROOT"] = os.path.join(self.path, "root")
+        found["CUDA_CACHE_PATH"] = os.path.join(self.path, "cuda")
+        if not inherit_tmpdir:
+            found["TMPDIR"] = os.path.join(self.path, "tmp")
+        return found
+
+    def inject(self, run: RunKind) -> tuple[str, str]:
+        """Write the sitecustomize of one run. Returns the folder for PYTHONPATH and the folder of the records."""
+        folder = os.path.join(self.path, run.value, "inject")
+        records = os.path.join(self.path, run.value, "records")
+        os.makedirs(folder, mode=0o700)
+        os.makedirs(records, mode=0o700)
+        script = os.path.abspath(__file__)
+        config = {"inject": folder, "records": records, "sample": self.path, "script": script}
+        text = SITECUSTOMIZE.format(
+            script=script, code=self.workspace.code, source=self.workspace.source, config=config
+        )
+        write_file(os.path.join(folder, "sitecustomize.py"), text.encode())
+        return folder, records
+
+    def between_runs(self, made: Sequence[str]) -> None:
+        """Keep the twins honest until the next run: forget those whose directory is gone, and hold the others open so
+        that a directory deleted and made anew cannot pass for the old one by getting its inode number."""
+        self.made.extend(made)
+        twins = os.path.join(self.path, "twins")
+        for name in os.listdir(twins):
+            if not name.endswith(".identity"):
+                continue
+            with open(os.path.join(twins, name), encoding="utf-8") as file:
+                real, device, inode = file.read().rsplit(" ", 2)
+            try:
+                descriptor = os.open(real, os.O_RDONLY)
+            except OSError:
+                os.unlink(os.path.join(twins, name))
+                continue
+            found = os.fstat(descriptor)
+            if (found.st_dev, found.st_ino) == (int(device), int(inode)):
+                self.held.append(descriptor)
+            else:
+                os.close(descriptor)
+                os.unlink(os.path.join(twins, name))
+
+    def close(self) -> None:
+        """Remove the sample's caches, and the empty directories that the probe made where the program wanted one."""
+        for descriptor in self.held:
+            os.close(descriptor)
+        for path in sorted(set(self.made), key=len, reverse=True):
+            try:
+                os.rmdir(path)
+            except OSError:
+                # The program put something there, or removed it itself.
+                pass
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def module_directories(self) -> list[str]:
+        """Names of the module directories in the private caches, wherever Warp put them."""
+        found = []
+        for folder, names, _ in os.walk(self.path):
+            if os.path.basename(folder) in ("inject", "records"):
+                names.clear()
+                continue
+            for name in list(names):
+                if name.startswith("wp_") and not name.startswith("wp_pch_"):
+                    names.remove(name)
+                    if not re.search(r"_p\d+(_t\d+)?$", name):
+                        found.append(name)
+        return sorted(found)
+
+
+def with_injection(command: Sequence[str], inject: str) -> list[str]:
+    """The command, with the recorder's folder put in front where a leading `env` sets PYTHONPATH itself."""
+    words = list(command)
+    if os.path.basename(words[0]) != "env":
+        return words
+    for position, word in enumerate(words[1:], 1):
+        if word.startswith("PYTHONPATH="):
+            words[position] = f"PYTHONPATH={inject}{os.pathsep}{word[len('PYTHONPATH=') :]}"
+        elif not word.startswith("-") and "=" not in word:
+            break
+    return words
+
+
+class OutputReader(threading.Thread):
+    """Drains one stream of the command: size, last bytes, log records, digest of the lines that are not Warp's."""
+
+    def __init__(self, stream: IO[bytes], private: str, keep: str | None, echo: bool) -> None:
+        super().__init__(daemon=True)
+        self.stream = stream
+        self.private = private.encode()
+        self.echo = echo
+        self.keep = open(keep, "wb") if keep is not None else None  # noqa: SIM115 - closed when the stream ends
+        self.size = 0
+        self.tail = b""
+        self.parser = LogParser()
+        self.records: list[LogRecord] = []
+        self.hash = hashlib.sha256()
+        self.line = b""
+        self.start()
+
+    def run(self) -> None:
+        descriptor = self.stream.fileno()
+        while True:
+            chunk = os.read(descriptor, 1 << 16)
+            if not chunk:
+                break
+            self.size += len(chunk)
+            self.tail = (self.tail + chunk)[-TAIL_BYTES:]
+            self.records.extend(self.parser.feed(chunk))
+            self.digest(chunk)
+            if self.keep is not None:
+                self.keep.write(chunk)
+            if self.echo:
+                sys.stderr.buffer.write(chunk)
+                sys.stderr.buffer.flush()
+        self.records.extend(self.parser.close())
+        self.digest(b"\n" if self.line else b"")
+        if self.keep is not None:
+            self.keep.close()
+
+    def digest(self, chunk: bytes) -> None:
+        """Add whole lines to the digest, private paths replaced, Warp's own lines left out."""
+        head, separator, rest = (self.line + chunk).rpartition(b"\n")
+        if len(rest) > TAIL_BYTES:
+            head, separator, rest = head + separator + rest, b"", b""
+        self.line = rest
+        lines = (head + separator).replace(self.private, b"").split(b"\n")
+        self.hash.update(b"\n".join(line for line in lines if not is_warp_line(line)))
+
+    def last_lines(self, count: int) -> list[str]:
+        return self.tail.decode("utf-8", "replace").splitlines()[-count:]
+
+
+@dataclass(frozen=True)
+class Executed:
+    """A finished execution of the command, before its records are read."""
+
+    origin: int
+    wall_ms: float
+    exit: Exit
+    stdout: OutputReader
+    stderr: OutputReader
+    survivors: tuple[str, ...]
+
+
+def execute(
+    command: Sequence[str], environment: dict[str, str], cwd: str, options: MeasureOptions, private: str, name: str
+) -> Executed:
+    """Run the command to its end, or to --timeout. Raises InputError if it cannot be started."""
+    keep = [os.path.join(options.keep_logs, f"{name}.{stream}") if options.keep_logs else None for stream in STREAMS]
+    origin = time.monotonic_ns()
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise InputError(f"cannot start {command[0]}: {error.strerror}; check the command after --") from None
+    assert process.stdout is not None and process.stderr is not None
+    stdout = OutputReader(process.stdout, private, keep[0], options.echo)
+    stderr = OutputReader(process.stderr, private, keep[1], options.echo)
+    timed_out = False
+    survivors: list[str] = []
+    try:
+        signal.setitimer(signal.ITIMER_REAL, options.timeout_s or 0)
+        code = process.wait()
+        wall = time.monotonic_ns() - origin
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        survivors = await_descendants(LINGER_SECONDS)
+    except RunTimeout:
+        timed_out = True
+        wall = time.monotonic_ns() - origin
+        code = 0
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        end_descendants()
+        for reader in (stdout, stderr):
+            reader.join(GRACE_SECONDS)
+    if timed_out:
+        code = process.wait()
+    exit_status = Exit(
+        code=code if code >= 0 and not timed_out else None,
+        signal=signal.Signals(-code).name if code < 0 and not timed_out else None,
+        timed_out=timed_out,
+    )
+    return Executed(origin, milliseconds(wall), exit_status, stdout, stderr, tuple(survivors))
+
+
+STREAMS = ("stdout", "stderr")
+
+
+def become_subreaper() -> None:
+    """On Linux, orphans of the command become children of the probe, so that none escapes."""
+    if sys.platform == "linux":
+        import ctypes
+
+        PR_SET_CHILD_SUBREAPER = 36
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def descendants() -> dict[int, str]:
+    """Living descendants of this process, pid to command line, read from /proc (empty elsewhere)."""
+    parents: dict[int, int] = {}
+    names: dict[int, str] = {}
+    try:
+        entries = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return {}
+    for pid in entries:
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                text = file.read().decode("utf-8", "replace")
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+        except OSError:
+            continue  # it has just ended
+        state, parent = text.rpartition(")")[2].split()[:2]
+        if state not in ("Z", "X"):
+            parents[pid] = int(parent)
+            names[pid] = words[:120]
+    found: dict[int, str] = {}
+    level = {os.getpid()}
+    while level:
+        level = {pid for pid, parent in parents.items() if parent in level and pid not in found}
+        found.update({pid: names[pid] for pid in level})
+    return found
+
+
+def reap() -> None:
+    """Collect orphans that ended."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def await_descendants(seconds: float) -> list[str]:
+    """Wait for what the command left running; returns the command lines of those that are still there."""
+    deadline = time.monotonic() + seconds
+    while True:
+        reap()
+        living = descendants()
+        if not living or time.monotonic() > deadline:
+            return list(living.values())
+        time.sleep(0.02)
+
+
+def end_descendants() -> None:
+    """TERM, a grace period, KILL, until no descendant is left."""
+    for signal_number, seconds in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, GRACE_SECONDS)):
+        deadline = time.monotonic() + seconds
+        first = True
+        while living := descendants():
+            for pid in living:
+                if first or signal_number == signal.SIGKILL:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal_number)
+            first = False
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.02)
+            reap()
+
+
+def exit_text(status: Exit) -> str:
+    """How a run ended, in words."""
+    if status.timed_out:
+        return "ran longer than --timeout allows"
+    if status.signal is not None:
+        return f"was killed by {status.signal}"
+    return f"exited with code {status.code}"
+
+
+# -- caches of the user ---------------------------------------------------------------------------------------------
+
+
+def user_cache_listing(environment: dict[str, str]) -> dict[str, int]:
+    """The user's own Warp and CUDA driver caches: path to modification time in ns, two levels deep."""
+    home = environment.get("HOME") or os.path.expanduser("~")
+    folders = [
+        os.path.join(environment.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "warp"),
+        os.path.join(home, ".nv", "ComputeCache"),
+    ]
+    folders += [environment[name] for name in ("WARP_CACHE_PATH", "CUDA_CACHE_PATH") if environment.get(name)]
+    found: dict[str, int] = {}
+    for folder in folders:
+        level = [folder]
+        for _ in range(2):
+            below = []
+            for path in level:
+                try:
+                    with os.scandir(path) as entries:
+                        for entry in entries:
+                            found[entry.path] = entry.stat(follow_symlinks=False).st_mtime_ns
+                            if entry.is_dir(follow_symlinks=False):
+                                below.append(entry.path)
+                except OSError:
+                    continue  # not there, or not readable: nothing of it can be used either
+            level = below
+    return found
+
+
+# -- cross-checks ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A run after its cross-checks: what came to light beyond the records."""
+
+    run: Run
+    gaps: tuple[Gap, ...]
+    notices: tuple[Notice, ...]
+    not_cold: tuple[str, ...]
+
+
+def same_identity(record: LogRecord, load: Load) -> bool:
+    """Whether a log line can be the one of a recorded load."""
+    return (
+        record.name == load.name
+        and record.device == load.device
+        and (record.hash is None or load.hash is None or load.hash.startswith(record.hash))
+    )
+
+
+def load_from_log(record: LogRecord) -> Load:
+    """A load of which only its log line is known."""
+    return Load(
+        name=record.name,
+        hash=record.hash,
+        device=record.device,
+        block_dim=record.block_dim,
+        status=record.status,
+        kind=LoadKind.JIT,
+        source=Source.LOG,
+        thread=0,
+        start_ms=None,
+        end_ms=None,
+        ms=record.ms,
+        hash_ms=0.0,
+        phases=None,
+        generated_source_bytes=0,
+        lto=(),
+        site=None,
+        workers=None,
+        cause=None,
+        error=None,
+    )
+
+
+def unrecorded_process(loads: Sequence[Load]) -> Process:
+    """Stands for whatever processes produced loads that only the log shows."""
+    return Process(
+        pid=0,
+        path="unrecorded",
+        how="unrecorded",
+        argv=(),
+        executable="",
+        python="",
+        warp=None,
+        start_ms=0.0,
+        end_ms=None,
+        end=ProcessEnd.UNRECORDED,
+        exit_code=None,
+        phases=None,
+        hash_ms=0.0,
+        hashings=0,
+        loads=tuple(loads),
+        cache_events=(),
+        launches=Launches(0, 0, (), (), ()),
+        hook_errors=(),
+    )
+
+
+def directory_matches(name: str, module: str, digest: str | None) -> bool:
+    """Whether a module directory `wp_NAME[_HASH7]` belongs to a module; names are not always kept letter by letter."""
+    return bool(digest and name.endswith(f"_{digest[:7]}")) or name == f"wp_{module}"
+
+
+def log_only_loads(records: Sequence[LogRecord], loads: Sequence[Load], directories: Sequence[str], gap: bool) -> list[Load]:
+    """Loads that the output shows and no recorder saw. A line that repeats one (a test report, say) is no load, nor is
+    one that neither a cache directory nor a gap in the recording can explain: programs print look-alikes."""
+    unmatched: dict[LogRecord, None] = {}
+    for record in records:
+        if any(same_identity(record, load) for load in loads):
+            continue
+        if gap or any(directory_matches(name, record.name, record.hash) for name in directories):
+            unmatched[dataclasses.replace(record, line=0)] = None
+    return [load_from_log(record) for record in unmatched]
+
+
+def foreign_cached_loads(processes: Sequence[Process]) -> list[str]:
+    """Loads of a cold run that came from a cache although nothing in the run had built them."""
+    every = [load for process in processes for load in process.loads if load.kind is LoadKind.JIT]
+    built = [load for load in every if load.status is not Status.CACHED]
+    foreign = []
+    for load in every:
+        if load.status is Status.CACHED and not any(
+            other.name == load.name and (other.hash or "")[:7] == (load.hash or "")[:7] for other in built
+        ):
+            foreign.append(f"{load.name} {(load.hash or '')[:7]}")
+    return foreign
+
+
+def check_run(
+    kind: RunKind, executed: Executed, read: ReadRun, command: Sequence[str], known: Sequence[str], found: Sequence[str]
+) -> Checked:
+    """Hold the records of a run against its output and against the private caches.
+
+    `known` and `found` are the module directories before and after the run.
+    """
+    gaps = list(read.gaps)
+    notices: list[Notice] = []
+    if not read.processes:
+        gaps.append(root_gap(command))
+    loads = [load for process in read.processes for load in process.loads]
+    fresh = [name for name in found if name not in set(known)]
+    unexplained = [
+        name for name in fresh if not any(directory_matches(name, load.name, load.hash) for load in loads)
+    ]
+    records = executed.stdout.records + executed.stderr.records
+    blind = any(gap.reason in BLINDING_GAPS for gap in gaps)
+    extra = log_only_loads(records, loads, unexplained, blind)
+    processes = read.processes
+    if extra:
+        processes = (*processes, unrecorded_process(extra))
+        gaps.append(Gap(GapReason.LOG_ONLY_LOADS, None, f"{len(extra)} loads are known only from lines of the output"))
+        unexplained = [
+            name for name in unexplained if not any(directory_matches(name, load.name, load.hash) for load in extra)
+        ]
+    if unexplained:
+        text = f"{len(unexplained)} module directories that no recorded load explains: {', '.join(unexplained[:5])}"
+        gaps.append(Gap(GapReason.UNEXPLAINED_CACHE_ENTRY, None, text))
+    if not any(process.cache_events for process in processes):
+        missing = sorted(
+            {
+                f"{load.name} {load.hash[:7]}"
+                for load in loads
+                if load.is_build and load.hash and not any(directory_matches(n, load.name, load.hash) for n in found)
+            }
+        )
+        if missing:
+            text = f"{len(missing)} builds left no module directory: {', '.join(missing[:5])}"
+            gaps.append(Gap(GapReason.MISSING_CACHE_ENTRY, None, text))
+    if executed.survivors:
+        text = f"{len(executed.survivors)} processes outlived the command and were ended: {executed.survivors[0]}"
+        notices.append(Notice("survivors", f"{kind.value} run: {text}"))
+    if executed.stdout.parser.unreadable + executed.stderr.parser.unreadable:
+        count = executed.stdout.parser.unreadable + executed.stderr.parser.unreadable
+        notices.append(Notice("unreadable-log-lines", f"{kind.value} run: {count} module lines could not be read"))
+    run = Run(
+        kind=kind,
+        wall_ms=executed.wall_ms,
+        exit=executed.exit,
+        processes=processes,
+        output=Output(executed.stdout.size, executed.stderr.size, executed.stdout.hash.hexdigest()),
+        cross_check=CrossCheck(len(records), len(extra), len(found), tuple(unexplained)),
+    )
+    foreign = foreign_cached_loads(processes) if kind is RunKind.COLD else []
+    return Checked(run, tuple(gaps), tuple(notices), tuple(foreign))
+
+
+BLINDING_GAPS = frozenset(
+    {
+        GapReason.NOT_RECORDED,
+        GapReason.ISOLATED_PYTHON,
+        GapReason.DROPPED_ENVIRONMENT,
+        GapReason.CHILD_NOT_RECORDED,
+        GapReason.UNSUPPORTED_WARP,
+        GapReason.RECORD_TRUNCATED,
+    }
+)
+
+
+def root_gap(command: Sequence[str]) -> Gap:
+    """Why no process of the command was recorded."""
+    words = list(command)
+    if os.path.basename(words[0]) == "env":
+        flags = [word for word in words[1:] if word.startswith("-")]
+        if any(word in ("-", "-i", "--ignore-environment") for word in flags):
+            return Gap(GapReason.DROPPED_ENVIRONMENT, None, "env -i drops the recorder and the private caches")
+        while len(words) > 1 and (words[1].startswith("-") or "=" in words[1]):
+            words.pop(1)
+        words.pop(0)
+    if words and is_python(words[0]) and isolating_flag(words):
+        return Gap(GapReason.ISOLATED_PYTHON, None, f"python {isolating_flag(words)} keeps the recorder out")
+    return Gap(GapReason.NOT_RECORDED, None, "no Python process that could be recorded was started")
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Commands
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+# -- measure --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MeasureOptions:
+    """The options of `measure` after validation."""
+
+    command: tuple[str, ...]
+    samples: int
+    json: str | None
+    label: str | None
+    cwd: str
+    timeout_s: float | None
+    env: dict[str, str]
+    inherit_tmpdir: bool
+    expect_exit: int
+    keep_logs: str | None
+    echo: bool
+    demo: bool
+
+
+@dataclass
+class Measurement:
+    """What has been measured so far; it survives a failure or an interruption."""
+
+    options: MeasureOptions
+    environment: Environment
+    created: str
+    samples: list[Sample]
+    gaps: dict[Gap, None]
+    notices: dict[Notice, None]
+    failed_run: str | None = None
+    failed_lines: tuple[str, ...] = ()
+
+    def report(self) -> Report:
+        """The report of everything that is there."""
+        samples = tuple(self.samples)
+        first = next((sample.cold for sample in samples if sample.complete and sample.cold is not None), None)
+        processes = first.processes if first is not None else ()
+        recorded = [process for process in processes if process.pid]
+        return Report(
+            schema=REPORT_SCHEMA,
+            schema_version=SCHEMA_VERSION,
+            probe_version=PROBE_VERSION,
+            created=self.created,
+            command=self.options.command,
+            cwd=self.options.cwd,
+            label=self.options.label,
+            options=Options(
+                samples=self.options.samples,
+                timeout_s=self.options.timeout_s,
+                env=self.options.env,
+                inherit_tmpdir=self.options.inherit_tmpdir,
+                expect_exit=self.options.expect_exit,
+                demo=self.options.demo,
+            ),
+            environment=dataclasses.replace(self.environment, load_average_end=load_average()),
+            coverage=Coverage(
+                processes=len(recorded),
+                used_warp=sum(process.warp is not None for process in recorded),
+                ended_cleanly=sum(process.end is not ProcessEnd.UNRECORDED for process in recorded),
+                gaps=tuple(self.gaps),
+            ),
+            samples=samples,
+            summary=summarise(samples),
+            identities=identity_records(samples),
+            findings=findings(samples),
+            warnings=tuple([*self.notices, *exact_differences(samples)]),
+            offline={},
+        )
+
+
+def load_average() -> float | None:
+    """The one-minute load average, where the system has one."""
+    try:
+        return round(os.getloadavg()[0], 2)
+    except (OSError, AttributeError):
+        return None
+
+
+def cpu_model() -> str | None:
+    """The processor's name, from /proc/cpuinfo or the platform."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.lower().startswith(("model name", "cpu model")):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass  # not Linux
+    return platform.processor() or None
+
+
+def git_state(cwd: str) -> tuple[str | None, bool | None]:
+    """The commit of cwd's working tree and whether it has uncommitted changes; (None, None) outside of one."""
+
+    def ask(*words: str) -> str | None:
+        try:
+            answer = subprocess.run(
+                ["git", "-C", cwd, "--no-optional-locks", *words],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=10,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return answer.stdout.decode("utf-8", "replace") if answer.returncode == 0 else None
+
+    commit = ask("rev-parse", "HEAD")
+    if commit is None:
+        return None, None
+    status = ask("status", "--porcelain", "--untracked-files=no")
+    return commit.strip(), None if status is None else bool(status.strip())
+
+
+def usable_cores() -> int | None:
+    """Cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count()
+
+
+def host_environment(cwd: str) -> Environment:
+    """What can be told before the command runs."""
+    commit, dirty = git_state(cwd)
+    return Environment(
+        target_python=None,
+        warp=None,
+        cuda_toolkit=None,
+        cuda_driver=None,
+        devices=(),
+        cpu_model=cpu_model(),
+        cores=usable_cores(),
+        os=f"{platform.system()} {platform.release()}",
+        architecture=platform.machine(),
+        load_average_start=load_average(),
+        load_average_end=None,
+        git_commit=commit,
+        git_dirty=dirty,
+        variables={name: os.environ[name] for name in REPORTED_VARIABLES if name in os.environ},
+    )
+
+
+class Progress:
+    """One plain line a run on stderr; on a terminal the line of the current run is rewritten in place."""
+
+    def __init__(self, samples: int) -> None:
+        self.samples = samples
+        self.terminal = sys.stderr.isatty()
+        self.estimated = False
+
+    def begin(self, index: int, kind: RunKind) -> None:
+        if self.terminal:
+            self.write(f"\rsample {index}/{self.samples} {kind.value}: running ...\x1b[K")
+
+    def end(self, index: int, run: Run) -> None:
+        builds = run.builds
+        text = f"sample {index}/{self.samples} {run.kind.value}: {run.wall_ms / 1000:.1f} s, {builds} builds"
+        if not self.estimated and run.kind is RunKind.COLD and not run.exit.timed_out:
+            self.estimated = True
+            text += f" (all samples: up to {2 * self.samples * run.wall_ms / 1000:.0f} s)"
+        self.write(f"\r{text}\x1b[K\n" if self.terminal else f"{text}\n")
+
+    @staticmethod
+    def write(text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+class Measurer:
+    """Runs the samples of one `measure` and keeps the measurement up to date."""
+
+    def __init__(self, options: MeasureOptions, workspace: Workspace, save: Callable[[Report], None]) -> None:
+        self.options = options
+        self.workspace = workspace
+        self.save = save
+        self.base = {**os.environ, **options.env}
+        for name in ("_WARP_COMPILE_PROBE_PROCESS",):
+            self.base.pop(name, None)
+        self.progress = Progress(options.samples)
+        self.measurement = Measurement(
+            options=options,
+            environment=host_environment(options.cwd),
+            created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            samples=[],
+            gaps={},
+            notices={},
+        )
+
+    def measure(self) -> None:
+        """All samples. Raises what ends them early; the measurement then holds what was finished."""
+        for index in range(1, self.options.samples + 1):
+            self.sample(index)
+            self.save(self.measurement.report())
+
+    def sample(self, index: int) -> None:
+        folder = SampleFolder(self.workspace, index)
+        sample = Sample(index=index, complete=False, cold=None, warm=None, settle=None)
+        self.measurement.samples.append(sample)
+        known: list[str] = []
+        try:
+            for kind in RunKind:
+                if kind is RunKind.SETTLE and not (sample.warm is not None and sample.warm.builds):
+                    continue
+                run, known, problem = self.run(index, kind, folder, known)
+                sample = dataclasses.replace(sample, **{kind.value: run})
+                self.measurement.samples[-1] = sample
+                if problem is not None:
+                    raise problem
+            self.measurement.samples[-1] = dataclasses.replace(sample, complete=True)
+        finally:
+            folder.close()
+
+    def run(
+        self, index: int, kind: RunKind, folder: SampleFolder, known: list[str]
+    ) -> tuple[Run, list[str], ProbeError | None]:
+        """One run and its checks; the error, if any, is returned so that the run itself is kept."""
+        self.progress.begin(index, kind)
+        inject, records = folder.inject(kind)
+        environment = folder.environment(self.base, self.options.inherit_tmpdir)
+        environment["PYTHONPATH"] = os.pathsep.join(
+            [inject] + ([environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else [])
+        )
+        before = user_cache_listing(self.base)
+        executed = execute(
+            with_injection(self.command(), inject),
+            environment,
+            self.options.cwd,
+            self.options,
+            self.workspace.root,
+            f"{index}-{kind.value}",
+        )
+        after = user_cache_listing(self.base)
+        read = read_records(records, executed.origin)
+        folder.between_runs(read.made_paths)
+        found = folder.module_directories()
+        checked = check_run(kind, executed, read, self.options.command, known, found)
+        self.note(checked, read)
+        run = relocate(checked.run, self.workspace.root)
+        self.progress.end(index, run)
+        return run, found, self.problem(index, kind, checked, executed, before != after)
+
+    def command(self) -> list[str]:
+        if not self.options.demo:
+            return list(self.options.command)
+        path = os.path.join(self.workspace.root, DEMO_NAME)
+        write_file(path, DEMO_PROGRAM.encode())
+        return [sys.executable, path]
+
+    def note(self, checked: Checked, read: ReadRun) -> None:
+        """Add what a run brought to light about coverage, warnings and the environment."""
+        self.measurement.gaps.update(dict.fromkeys(checked.gaps))
+        self.measurement.notices.update(dict.fromkeys(checked.notices))
+        environment = self.measurement.environment
+        if environment.target_python is None and read.processes:
+            self.measurement.environment = dataclasses.replace(
+                environment,
+                target_python=read.processes[0].python,
+                warp=", ".join(read.versions) or None,
+                cuda_toolkit=read.toolkit,
+                cuda_driver=read.driver,
+                devices=read.devices,
+            )
+
+    def problem(
+        self, index: int, kind: RunKind, checked: Checked, executed: Executed, user_caches_changed: bool
+    ) -> ProbeError | None:
+        """Why the sample cannot go on, if so."""
+        where = f"sample {index}, {kind.value} run"
+        status = executed.exit
+        if status.timed_out or status.code != self.options.expect_exit:
+            self.measurement.failed_run = where
+            self.measurement.failed_lines = tuple(executed.stderr.last_lines(15))
+            if status.timed_out:
+                return TimedOutError(f"{where}: the command {exit_text(status)} ({self.options.timeout_s:g} s)")
+            expected = self.options.expect_exit
+            hint = "" if expected else "; run it without the probe, or give --expect-exit if it means it"
+            return CommandFailedError(f"{where}: the command {exit_text(status)}, expected {expected}{hint}")
+        if user_caches_changed:
+            return NotColdError(
+                f"{where}: the user's own kernel or driver cache changed meanwhile, so the run was not isolated;"
+                " see the coverage gaps, or keep other Warp programs from running at the same time"
+            )
+        if checked.not_cold:
+            return NotColdError(
+                f"{where}: {checked.not_cold[0]} came from a cache that this run had not filled"
+                f" ({len(checked.not_cold)} loads in all), so the run was not cold"
+            )
+        return None
+
+
+def relocate(run: Run, root: str) -> Run:
+    """The run without the private directory's path in the places that a user sees."""
+
+    def clean(site: Site | None) -> Site | None:
+        if site is None or not site.file.startswith(root + os.sep):
+            return site
+        return dataclasses.replace(site, file=os.path.basename(site.file))
+
+    processes = tuple(
+        dataclasses.replace(
+            process,
+            loads=tuple(dataclasses.replace(load, site=clean(load.site)) for load in process.loads),
+            cache_events=tuple(dataclasses.replace(event, site=clean(event.site)) for event in process.cache_events),
+        )
+        for process in run.processes
+    )
+    return dataclasses.replace(run, processes=processes)
+
+
+DEMO_NAME = "warp_compile_probe_demo.py"
+DEMO_PROGRAM = '''\
+"""A small Warp program with one avoidable rebuild: `late` is defined after the module was first loaded."""
+
+import warp as wp
+
+
+@wp.kernel
+def early(values: wp.array(dtype=float)):
+    values[wp.tid()] = 1.0
+
+
+def main():
+    values = wp.zeros(8, dtype=float, device="cpu")
+    wp.launch(early, dim=8, inputs=[values], device="cpu")
+
+    @wp.kernel
+    def late(values: wp.array(dtype=float)):
+        values[wp.tid()] += 1.0
+
+    wp.launch(late, dim=8, inputs=[values], device="cpu")
+    print(values.numpy())
+
+
+main()
+'''
+
+
+def json_target(path: str | None) -> Callable[[Report], None]:
+    """Check that the report can be written, before anything is measured; returns the function that writes it."""
+    if path is None or path == "-":
+        return lambda report: None
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        raise InputError(f"--json {path}: is a directory; give a file name")
+    try:
+        descriptor, probe = tempfile.mkstemp(prefix=".wcp-", dir=folder)
+        os.close(descriptor)
+        os.unlink(probe)
+    except OSError as error:
+        raise InputError(f"--json {path}: cannot write there: {error.strerror}; give a writable path") from None
+
+    def save(report: Report) -> None:
+        write_atomically(path, json.dumps(to_json(report), indent=1) + "\n")
+
+    return save
+
+
+def write_atomically(path: str, text: str) -> None:
+    """Write a file as a whole or not at all. Raises InputError when the disk is full."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise InputError(f"cannot write {path}: {error.strerror}; free some space or give another path") from None
+
+
+def resolve_command(options: MeasureOptions) -> None:
+    """Check that the command can be started. Raises InputError."""
+    name = options.command[0]
+    search = options.env.get("PATH", os.environ.get("PATH"))
+    if os.sep in name:
+        path = os.path.join(options.cwd, name)
+        if not os.path.exists(path):
+            raise InputError(f"{name}: no such file; give the command after --, as you would type it in {options.cwd}")
+        if os.path.isdir(path) or not os.access(path, os.X_OK):
+            raise InputError(f"{name}: is not executable; for a Python program write: -- python {name}")
+    elif shutil.which(name, path=search) is None:
+        raise InputError(f"{name}: command not found; check its name and PATH")
+
+
+def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
+    """Validate the options of `measure`. Raises InputError."""
+    command = list(arguments.command)
+    if command and command[0] == "--":
+        command = command[1:]
+    if arguments.demo and command:
+        raise InputError("--demo brings its own program: leave out the command, or leave out --demo")
+    if not arguments.demo and not command:
+        raise InputError("no command: write it after --, for example: measure -- python program.py")
+    env: dict[str, str] = {}
+    for item in arguments.env:
+        name, separator, value = item.partition("=")
+        if not separator or not name:
+            raise InputError(f"--env {item}: expected NAME=VALUE")
+        if name in PRIVATE_VARIABLES:
+            raise InputError(f"--env {name}: the probe sets this variable itself, to a private directory for each sample")
+        env[name] = value
+    cwd = os.path.abspath(arguments.cwd or ".")
+    if not os.path.isdir(cwd):
+        raise InputError(f"--cwd {arguments.cwd}: no such directory")
+    if arguments.keep_logs:
+        try:
+            os.makedirs(arguments.keep_logs, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"--keep-logs {arguments.keep_logs}: {error.strerror}") from None
+    options = MeasureOptions(
+        command=("python", DEMO_NAME) if arguments.demo else tuple(command),
+        samples=arguments.samples,
+        json=arguments.json,
+        label=arguments.label,
+        cwd=cwd,
+        timeout_s=arguments.timeout,
+        env=env,
+        inherit_tmpdir=arguments.inherit_tmpdir,
+        expect_exit=arguments.expect_exit,
+        keep_logs=arguments.keep_logs,
+        echo=arguments.echo,
+        demo=arguments.demo,
+    )
+    if not arguments.demo:
+        resolve_command(options)
+    return options
+
+
+def command_measure(arguments: argparse.Namespace) -> ExitCode:
+    """Measure, save after each sample, print; whatever ended it early is raised after that."""
+    options = measure_options(arguments)
+    save = json_target(options.json)
+    become_subreaper()
+    workspace = Workspace()
+    measurer = None
+    try:
+        workspace.prepare()
+        measurer = Measurer(options, workspace, save)
+        measurer.measure()
+    finally:
+        # A second Ctrl-C must not leave processes or files behind.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        end_descendants()
+        workspace.remove()
+        if measurer is not None:
+            publish(measurer.measurement, save)
+    return ExitCode.OK
+
+
+def publish(measurement: Measurement, save: Callable[[Report], None]) -> None:
+    """The result on stdout: text, or the JSON document for `--json -`."""
+    report = measurement.report()
+    save(report)
+    if measurement.options.json == "-":
+        print(json.dumps(to_json(report), indent=1))
+    else:
+        print(render_report(report, measurement.failed_run, measurement.failed_lines))
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Argument parser and main
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def main(argv: list[str] | None = None) -> int:
-    return ExitCode.OK
+def positive_int(text: str) -> int:
+    """An option value that counts something."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected 1 or more, found {text}")
+    return value
+
+
+def positive_seconds(text: str) -> float:
+    """An option value in seconds."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, found {text}")
+    return value
+
+
+def add_measure_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "measure",
+        help="run a command cold and warm, and report what it built and launched",
+        description="Run COMMAND unmodified, each sample with empty private caches and then again with the caches it"
+        " filled; report every module build and kernel launch.",
+        epilog="example: warp_compile_probe.py measure --json before.json -- python -m my_app --steps 3",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--samples", type=positive_int, default=3, metavar="N", help="samples to take (default 3)")
+    parser.add_argument("--json", metavar="FILE", help="write the report there, after each sample; - for stdout")
+    parser.add_argument("--label", metavar="TEXT", help="a name for this measurement, kept in the report")
+    parser.add_argument("--cwd", metavar="DIR", help="run the command in DIR")
+    parser.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help="end a run that takes longer")
+    parser.add_argument(
+        "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the command; repeatable"
+    )
+    parser.add_argument("--inherit-tmpdir", action="store_true", help="keep the user's TMPDIR instead of a private one")
+    parser.add_argument("--expect-exit", type=int, default=0, metavar="N", help="the exit code of success (default 0)")
+    parser.add_argument("--keep-logs", metavar="DIR", help="keep stdout and stderr of every run in DIR")
+    parser.add_argument("--echo", action="store_true", help="pass the command's output through to stderr")
+    parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program to measure")
+    parser.set_defaults(run=command_measure)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of the probe."""
+    description, _, rest = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="warp_compile_probe.py",
+        description=description,
+        epilog=rest[rest.index("Exit codes") :],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"warp-compile-probe {PROBE_VERSION}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    add_measure_parser(commands)
+    return parser
+
+
+def raise_terminated(number: int, frame: object) -> NoReturn:
+    raise Terminated
+
+
+def raise_timeout(number: int, frame: object) -> NoReturn:
+    raise RunTimeout
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code. Errors are printed here and nowhere else."""
+    signal.signal(signal.SIGTERM, raise_terminated)
+    signal.signal(signal.SIGHUP, raise_terminated)
+    signal.signal(signal.SIGALRM, raise_timeout)
+    try:
+        arguments = build_parser().parse_args(argv)
+        return int(arguments.run(arguments))
+    except ProbeError as error:
+        print(f"warp-compile-probe: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("warp-compile-probe: interrupted", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except Terminated:
+        print("warp-compile-probe: terminated", file=sys.stderr)
+        return ExitCode.TERMINATED
+    except BrokenPipeError:
+        # The reader of stdout has gone (| head): nothing is lost, the report file is written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    except Exception:
+        traceback.print_exc()
+        print("warp-compile-probe: this is a bug in the probe, please report the lines above", file=sys.stderr)
+        return ExitCode.PROBE_BUG
 
 
 if __name__ == "__main__":
