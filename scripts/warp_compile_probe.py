@@ -1575,7 +1575,7 @@ class Recorder:
                     "module": kernel.module.name,
                     "adjoint": frame["adjoints"][0] if frame["adjoints"] else None,
                     "options": {str(key): text_of(value) for key, value in kernel.options.items()},
-                    "overload": getattr(kernel, "generic_parent", None) is not None or "generic" in str(kernel.key),
+                    "overload": vars(kernel).get("generic_parent") is not None,
                 },
             )
         except Exception as error:
