@@ -1105,6 +1105,7 @@ class Recorder:
         package = context.__name__.rpartition(".")[0]
         self.build = sys.modules[package + ".build"]
         self.codegen = sys.modules[package + ".codegen"]
+        self.types = sys.modules[package + ".types"]
         self.warp_config = sys.modules.get(package + ".config") or sys.modules["warp.config"]
         self.warp_folder = os.path.dirname(os.path.abspath(sys.modules["warp"].__file__ or "")) + os.sep
         library = os.path.dirname(os.__file__)
@@ -1526,7 +1527,9 @@ class Recorder:
                     "line": adjoint.fun_lineno,
                     "source": adjoint.source,
                     "name": adjoint.fun_name,
-                    "args": [[label, self.type_name(kind)] for label, kind in adjoint.arg_types.items()],
+                    "args": [
+                        [label, self.type_name(kind), self.type_code(kind)] for label, kind in adjoint.arg_types.items()
+                    ],
                     "constants": constants,
                     "types": types_used,
                     "statics": [[str(key), text_of(value)] for key, value in statics],
@@ -1539,14 +1542,17 @@ class Recorder:
             self.note_error("hash of an adjoint", error)
 
     def type_name(self, kind: Any) -> str:
+        """A type as Warp prints it; Python's scalar types by the Warp types that they stand for."""
+        name = str(self.types.type_repr(kind))
+        return {"float": "float32", "int": "int32"}.get(name, name.rpartition("._src.types.")[2])
+
+    def type_code(self, kind: Any) -> str:
+        """Warp's code of a type, as hashed: it tells structs of one name and other members apart."""
         try:
-            return str(self.context.types.type_repr(kind))
+            return str(self.types.get_type_code(kind))
         except Exception:
-            # Not every release can name every type; its code is exact if less readable.
-            try:
-                return str(self.context.types.get_type_code(kind))
-            except Exception:
-                return text_of(kind)
+            # An annotation without a code; Warp refuses such a kernel later.
+            return text_of(kind)
 
     def note_function(self, function: Any, digest: bytes, frame: dict[str, Any], outer: dict[str, Any]) -> None:
         try:
@@ -2232,13 +2238,16 @@ def bootstrap(config: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class AdjointText:
-    """A function body as Warp hashed it: where it is, its source, and what it refers to, all as text."""
+    """A function body as Warp hashed it: where it is, its source, and what it refers to, all as text.
+
+    `args` are (name, type, type code).
+    """
 
     file: str
     line: int
     name: str
     source: str
-    args: tuple[tuple[str, str], ...]
+    args: tuple[tuple[str, str, str], ...]
     constants: dict[str, str]
     types: tuple[str, ...]
     statics: tuple[tuple[str, str], ...]
@@ -2252,7 +2261,7 @@ class AdjointText:
             line=line["line"],
             name=line["name"],
             source=line["source"],
-            args=tuple((label, kind) for label, kind in line["args"]),
+            args=tuple((label, kind, code) for label, kind, code in line["args"]),
             constants=line["constants"],
             types=tuple(line["types"]),
             statics=tuple((key, value) for key, value in line["statics"]),
@@ -2344,7 +2353,7 @@ class Catalog:
             called.append([self._body(body, (*outer, digest)) for body in bodies])
         facts = [
             normal_source(text.source),
-            [list(pair) for pair in text.args],
+            [[label, code] for label, _, code in text.args],
             sorted(text.constants.items()),
             [[key, stable_text(value)] for key, value in text.statics],
             sorted(text.types),
