@@ -969,8 +969,8 @@ class Recorder:
                 "at": time.monotonic_ns(),
                 "how": how,
                 "code": code,
-                "hash_ns": self.hash_ns,
-                "hashings": self.hashings,
+                "total_hash_ns": self.hash_ns,
+                "total_hashings": self.hashings,
             }
         )
 
@@ -1260,8 +1260,8 @@ class Recorder:
                     "source_bytes": load.source_bytes,
                     "lto": load.lto,
                     "error": None if error is None else text_of(error),
-                    "process_hash_ns": self.hash_ns,
-                    "process_hashings": self.hashings,
+                    "total_hash_ns": self.hash_ns,
+                    "total_hashings": self.hashings,
                 }
             )
             self.emit(fields)
@@ -2688,7 +2688,7 @@ def read_process(
         gaps.append(Gap(GapReason.RECORD_TRUNCATED, pid, "a line of its record could not be read"))
     errors = tuple(line["text"] for line in file.of("error"))
     gaps.extend(Gap(GapReason.HOOK_FAILED, pid, text) for text in errors)
-    warp = file.of("warp")[-1] if file.of("warp") else None
+    warp = next((source.of("warp")[-1] for source in [file, *reversed(ancestors)] if source.of("warp")), None)
     if warp is not None and not warp["patched"]:
         text = f"Warp {warp['version']} is older than what the recorder can hook (1.4)"
         gaps.append(Gap(GapReason.UNSUPPORTED_WARP, pid, text))
@@ -2709,8 +2709,8 @@ def read_process(
         end=ProcessEnd.UNRECORDED if end is None else ProcessEnd(end["how"]),
         exit_code=None if end is None else end["code"],
         phases=process_phases(file, by_name, loads, end, origin),
-        hash_ms=0.0 if hashing is None else milliseconds(hashing.get("hash_ns", 0)),
-        hashings=0 if hashing is None else hashing.get("hashings", 0),
+        hash_ms=0.0 if hashing is None else milliseconds(hashing["total_hash_ns"]),
+        hashings=0 if hashing is None else hashing["total_hashings"],
         loads=loads,
         cache_events=tuple(
             CacheEvent(
