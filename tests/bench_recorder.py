@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
 
 SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "warp_compile_probe.py"
 BLOCK_LAUNCHES = 100
@@ -161,11 +163,10 @@ def call(command: Sequence[str], env: dict[str, str] | None = None) -> float:
     return wall_ms
 
 
-@dataclass
+@dataclass(frozen=True)
 class Arm:
     """A process that runs a block on request, over two named pipes."""
 
-    process: subprocess.Popen[bytes]
     requests: TextIO
     answers: TextIO
 
@@ -176,6 +177,21 @@ class Arm:
 
 
 @contextlib.contextmanager
+def deadline(seconds: int, doing: str) -> Iterator[None]:
+    """A worker that died never opens its end of a pipe: give up instead of waiting for it for ever."""
+
+    def give_up(_signal: int, _frame: FrameType | None) -> None:
+        raise SystemExit(f"gave up {doing} after {seconds} s")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+@contextlib.contextmanager
 def started_arm(bench: Bench, name: str, *, recorded: bool) -> Iterator[Arm]:
     """Under the probe the cold run is the arm; the warm run is told at once that there is nothing to do."""
     pipes = [bench.folder / f"{name}-{end}" for end in ("requests", "answers")]
@@ -183,16 +199,28 @@ def started_arm(bench: Bench, name: str, *, recorded: bool) -> Iterator[Arm]:
         os.mkfifo(pipe)
     command = bench.worker("blocks", *pipes)
     env = {**os.environ, "WARP_CACHE_PATH": str(bench.folder / "cache")}
-    with subprocess.Popen(
-        bench.measured(command) if recorded else command,
-        env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-    ) as process:  # fmt: skip
-        with pipes[0].open("w", encoding="ascii") as requests, pipes[1].open(encoding="ascii") as answers:
+
+    def opened(stack: contextlib.ExitStack) -> tuple[TextIO, TextIO]:
+        with deadline(120, f"waiting for the process {name!r}"):
+            requests = stack.enter_context(pipes[0].open("w", encoding="ascii"))
+            answers = stack.enter_context(pipes[1].open(encoding="ascii"))
             assert answers.readline() == "ready\n"
-            yield Arm(process, requests, answers)
-        if recorded:
-            with pipes[0].open("w", encoding="ascii"), pipes[1].open(encoding="ascii") as answers:
-                assert answers.readline() == "ready\n"
+        return requests, answers
+
+    argv = bench.measured(command) if recorded else command
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(argv, env=env, **quiet) as process:
+        try:
+            with contextlib.ExitStack() as stack:
+                yield Arm(*opened(stack))
+            if recorded:
+                with contextlib.ExitStack() as stack:
+                    opened(stack)
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode != 0:
+        raise SystemExit(f"exit code {process.returncode} of {' '.join(argv)}")
     for pipe in pipes:
         pipe.unlink()
 

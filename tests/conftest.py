@@ -144,6 +144,15 @@ def read_site(program: Path, name: str) -> int:
     return number
 
 
+def is_alive(pid: int) -> bool:
+    """Whether a process exists and is more than a zombie that nobody has waited for. Linux only."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Measuring
 # ---------------------------------------------------------------------------------------------------------------------
@@ -218,7 +227,7 @@ class Measure:
     def environment(self, changes: Mapping[str, str | None]) -> dict[str, str]:
         """The environment of the probe: the tests' own, but for what names the user's caches, then `changes`."""
         merged: dict[str, str | None] = {
-            **{name: value for name, value in os.environ.items() if not name.startswith(("WARP_", "CUDA_"))},
+            **{name: value for name, value in os.environ.items() if not name.startswith(("WARP_", "CUDA_", "PYTEST_"))},
             "HOME": str(self.home),
             "XDG_CACHE_HOME": str(self.home / ".cache"),
             "PYTHONDONTWRITEBYTECODE": "1",
