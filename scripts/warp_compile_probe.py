@@ -824,62 +824,53 @@ class LoadRecord:
 
 
 class Stream:
-    """The launch ids of one thread: a mapped file, so that what SIGKILL leaves can still be read.
+    """The launch numbers of one thread: a mapped file, so that what SIGKILL leaves can still be read.
 
-    Slot 0 holds the sequence number of the next flush, then come the ids up to the first zero.
+    Slot 0 of `slots` holds the sequence number of the next flush, then come the numbers up to the first zero.
     """
 
     def __init__(self, recorder: Recorder, size: int) -> None:
-        self.recorder = recorder
-        self.thread = next(recorder.thread_numbers)
-        self.size = size
-        self.sequence = 1
-        self.position = 1
-        self.ids = self.open_buffer()
-        self.ids[0] = 1
-
-    def open_buffer(self) -> Any:
         import mmap
 
-        size = 4 * (self.size + 1)
+        self.recorder = recorder
+        self.thread = next(recorder.thread_numbers)
+        self.sequence = 1
+        self.position = 1
         self.mapped = True
         try:
-            path = "%s.%d.ids" % (self.recorder.base, self.thread)
+            path = "%s.%d.ids" % (recorder.base, self.thread)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             try:
                 # Real blocks, not a hole: a store into a mapped hole of a full disk kills the process.
-                if os.write(descriptor, bytes(size)) != size:
+                if os.write(descriptor, bytes(4 * (size + 1))) != 4 * (size + 1):
                     raise OSError("short write")
-                buffer: Any = mmap.mmap(descriptor, size)
+                buffer = mmap.mmap(descriptor, 4 * (size + 1))
             finally:
                 os.close(descriptor)
         except Exception as error:
-            self.recorder.note_error("launch buffer in memory only, a kill loses up to %d launches" % self.size, error)
+            recorder.note_error("launch buffer in memory only, a kill loses up to %d launches" % size, error)
             self.mapped = False
-            buffer = bytearray(size)
-        return memoryview(buffer).cast("I")
+            buffer = mmap.mmap(-1, 4 * (size + 1))
+        self.slots = memoryview(buffer).cast("I")
+        self.slots[0] = self.sequence
 
     def append(self, number: int) -> None:
-        if self.position > self.size:
+        if self.position == len(self.slots):
             self.flush()
-        self.ids[self.position] = number
+        self.slots[self.position] = number
         self.position += 1
 
-    def extend(self, numbers: Any) -> None:
-        for number in numbers:
-            self.append(number)
-
     def flush(self) -> None:
-        count = self.position - 1
-        if count:
+        end = self.position
+        if end > 1:
             from base64 import b64encode
             from zlib import compress
 
-            packed = b64encode(compress(self.ids[1 : self.position].tobytes(), 1)).decode("ascii")
+            packed = b64encode(compress(self.slots[1:end].tobytes(), 1)).decode("ascii")
             self.recorder.emit({"t": "ids", "thread": self.thread, "sequence": self.sequence, "z": packed})
             self.sequence += 1
-            self.ids[0] = self.sequence
-            self.ids[1 : self.position] = memoryview(bytes(4 * count)).cast("I")
+            self.slots[0] = self.sequence
+            self.slots[1:end] = memoryview(bytes(4 * (end - 1))).cast("I")
             self.position = 1
 
 
@@ -897,8 +888,6 @@ class Recorder:
         self.base = os.path.join(self.config["records"], "%d-%d" % (self.pid, now))
         self.thread_numbers = itertools.count()
         self.streams: dict[int, Stream] = {}
-        self.main_thread: int | None = None
-        self.main_stream: Stream | None = None
         self.thread_indices: dict[int, int] = {}
         self.loads: dict[int, list[LoadRecord]] = {}
         self.last_hash: dict[int, tuple[str, int]] = {}
@@ -909,15 +898,17 @@ class Recorder:
         if inherited is None:
             self.entry_numbers = itertools.count(1)
             self.kernel_numbers = itertools.count(1)
-            self.entries: dict[Any, dict[bytes, int]] = {}
-            self.adjoint_entries: dict[Any, dict[bytes, int]] = {}
+            self.entries: dict[Any, dict[Any, int]] = {}
+            self.adjoint_entries: dict[Any, dict[Any, int]] = {}
+            self.use_main_stream: list[Any] = []
             self.kernel_of_hooks: dict[Any, int] = {}
             self.cuda_hooks: dict[int, tuple[Any, bool]] = {}
             self.distinct = 0
             self.pending_states: dict[str, dict[str, Any]] = {}
             self.written: set[str] = set()
             self.twins: list[Twin] = []
-            self.caching_off = False
+        for use in self.use_main_stream:
+            use(None, None)
         parent = os.environ.get("_WARP_COMPILE_PROBE_PROCESS")
         self.emit(
             {
@@ -1679,61 +1670,88 @@ class Recorder:
             self.note_error("entry points of a kernel", error)
 
     def make_invoke(self, original: Any) -> Any:
+        """The hot path of a CPU launch. Reading a field of the bounds is several times cheaper than their bytes, so a
+        plain one-dimensional launch is known by its size: it has `ndim` 1 up to Warp 1.16, and later a structure of
+        one extent with `coord_mult` 1."""
         get_ident = _thread.get_ident
-        recorder = self
+        entries, adjoint_entries, note = self.entries, self.adjoint_entries, self.note_launch
+        plain = "ndim" if isinstance(getattr(self.types, "launch_bounds_t", None), type) else "coord_mult"
+        main_thread: Any = None
+        stream: Any = None
+        slots: Any = None
 
-        def invoke(kernel: Any, hooks: Any, params: Any, adjoint: Any) -> Any:
-            # The hot path: half a microsecond or so a launch.
+        def use_main_stream(thread: Any, new_stream: Any) -> None:
+            nonlocal main_thread, stream, slots
+            main_thread, stream, slots = thread, new_stream, new_stream and new_stream.slots
+
+        def invoke_ndim(kernel: Any, hooks: Any, params: Any, adjoint: Any) -> Any:
             try:
-                number = (recorder.adjoint_entries if adjoint else recorder.entries)[hooks][bytes(params[0])]
+                bounds = params[0]
+                known = (adjoint_entries if adjoint else entries)[hooks]
+                number = known[bounds.size if bounds.ndim == 1 else bytes(bounds)]
+                if get_ident() != main_thread:
+                    raise KeyError
+                position = stream.position
+                slots[position] = number
+                stream.position = position + 1
             except Exception:
-                number = recorder.intern(hooks, params[0], adjoint)
-            try:
-                if get_ident() == recorder.main_thread:
-                    stream = recorder.main_stream
-                    stream.ids[stream.position] = number  # type: ignore[union-attr]
-                    stream.position += 1  # type: ignore[union-attr]
-                else:
-                    recorder.append(number)
-            except Exception:
-                recorder.append(number)
+                note(hooks, params, adjoint)
             return original(kernel, hooks, params, adjoint)
 
-        return invoke
+        def invoke_coord_mult(kernel: Any, hooks: Any, params: Any, adjoint: Any) -> Any:
+            try:
+                bounds = params[0]
+                known = (adjoint_entries if adjoint else entries)[hooks]
+                number = known.get(bounds.size) if bounds.coord_mult == 1 else None
+                if number is None:
+                    number = known[bytes(bounds)]
+                if get_ident() != main_thread:
+                    raise KeyError
+                position = stream.position
+                slots[position] = number
+                stream.position = position + 1
+            except Exception:
+                note(hooks, params, adjoint)
+            return original(kernel, hooks, params, adjoint)
 
-    def intern(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
-        """The number of a launch seen for the first time: (kernel as loaded, bounds, adjoint)."""
+        self.use_main_stream.append(use_main_stream)
+        return invoke_ndim if plain == "ndim" else invoke_coord_mult
+
+    def note_launch(self, hooks: Any, params: Any, adjoint: Any) -> None:
+        """The unhurried way to note a launch: a new one, another thread, a full buffer."""
+        self.append(self.number_of(hooks, params[0], adjoint))
+
+    def number_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
+        """The number of a launch, (kernel as loaded, bounds, adjoint); a new one is described first."""
         try:
             known = (self.adjoint_entries if adjoint else self.entries).setdefault(hooks, {})
-            key = bytes(bounds)
-            if self.distinct >= MAX_DISTINCT_LAUNCHES:
+            key: Any = bytes(bounds)
+            if key not in known and self.distinct >= MAX_DISTINCT_LAUNCHES:
                 key = b""
-                if key in known:
-                    return known[key]
-            self.distinct += 1
-            number = next(self.entry_numbers)
-            self.emit(
-                {
-                    "t": "launch",
-                    "number": number,
-                    "kernel": self.kernel_of_hooks.get(hooks),
-                    "dim": self.dim_of(bounds) if key else None,
-                    "adjoint": bool(adjoint),
-                }
-            )
-            known[key] = number
-            return number
+            if key not in known:
+                self.distinct += 1
+                dim = self.dim_of(bounds) if key else None
+                known[key] = self.describe(
+                    {"kernel": self.kernel_of_hooks.get(hooks), "dim": dim, "adjoint": bool(adjoint)}
+                )
+                if dim is not None and len(dim) == 1 and len(bounds.shape) in (1, 4):
+                    known[bounds.size] = known[key]
+            return known[key]
         except Exception as error:
             self.note_error("a launch", error)
-            return self.special_entry("unknown")
+            return self.special_number("unknown")
 
-    def special_entry(self, what: str) -> int:
+    def special_number(self, what: str) -> int:
         """The number of something that is no known launch: a graph replay whose content was not seen, say."""
         known = self.entries.setdefault(what, {})
         if b"" not in known:
-            known[b""] = next(self.entry_numbers)
-            self.emit({"t": "launch", "number": known[b""], "special": what})
+            known[b""] = self.describe({"special": what})
         return known[b""]
+
+    def describe(self, fields: dict[str, Any]) -> int:
+        number = next(self.entry_numbers)
+        self.emit(dict(fields, t="launch", number=number))
+        return number
 
     @staticmethod
     def dim_of(bounds: Any) -> list[int]:
@@ -1748,17 +1766,16 @@ class Recorder:
         return shape
 
     def append(self, number: int) -> None:
-        """The unhurried way to note a launch: a new thread, a full buffer."""
+        """Add to the stream of this thread, which the first launch makes."""
         try:
             ident = _thread.get_ident()
             stream = self.streams.get(ident)
             if stream is None:
-                size = OTHER_STREAM_IDS if self.streams else MAIN_STREAM_IDS
-                stream = Stream(self, size)
-                self.streams[ident] = stream
-                if self.main_stream is None:
-                    self.main_stream = stream
-                    self.main_thread = ident
+                first = not self.streams
+                stream = self.streams[ident] = Stream(self, MAIN_STREAM_IDS if first else OTHER_STREAM_IDS)
+                if first:
+                    for use in self.use_main_stream:
+                        use(ident, stream)
             stream.append(number)
         except Exception as error:
             self.note_error("a launch", error)
@@ -1769,7 +1786,7 @@ class Recorder:
         """A capture executes nothing itself; each replay executes what was captured."""
         from weakref import WeakKeyDictionary
 
-        self.graph_content: Any = WeakKeyDictionary()  # capture or graph -> list of launch numbers
+        self.graph_content: Any = WeakKeyDictionary()  # capture or graph -> numbers of its launches
         self.unknown_content: Any = WeakKeyDictionary()  # those with a body that runs an unknown number of times
         self.conditional_depth = 0
 
@@ -1837,7 +1854,7 @@ class Recorder:
                 try:
                     if self.conditional_depth == 0 and str(executable.device) == "cpu":
                         adjoint = args[1] if len(args) > 1 else keywords.get("adjoint", False)
-                        number = self.entry_of(hooks, params[0], adjoint)
+                        number = self.number_of(hooks, params[0], adjoint)
                         self.graph_content.setdefault(capture, []).append(number)
                 except Exception as error:
                     self.note_error("a captured launch", error)
@@ -1847,10 +1864,6 @@ class Recorder:
 
         self.replace(capture, "build_launch_info", make)
 
-    def entry_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
-        number = (self.adjoint_entries if adjoint else self.entries).get(hooks, {}).get(bytes(bounds))
-        return number if number is not None else self.intern(hooks, bounds, adjoint)
-
     def note_replay(self, graph: Any) -> None:
         try:
             capture = vars(graph).get("_apic_capture") if str(graph.device) == "cpu" else graph
@@ -1859,7 +1872,7 @@ class Recorder:
                 for number in content:
                     self.append(number)
             if capture is None or capture in self.unknown_content or (content is None and self.loaded_graph(graph)):
-                self.append(self.special_entry("graph"))
+                self.append(self.special_number("graph"))
         except Exception as error:
             self.note_error("a graph replay", error)
 
@@ -1935,7 +1948,7 @@ class Recorder:
         hooks, adjoint = self.cuda_hooks[args[1]]
         position = next(index for index in range(5, len(args)) if hasattr(args[index], "_length_"))
         packed = args[position]
-        number = self.entry_of(hooks, CudaBounds(ctypes, packed[0], args[2]), adjoint)
+        number = self.number_of(hooks, CudaBounds(ctypes, packed[0], args[2]), adjoint)
         captures = vars(self.context.runtime).get("captures")
         if captures:
             core = self.context.runtime.core
@@ -1965,7 +1978,7 @@ class Recorder:
                 finally:
                     self.deterministic_depth -= 1
                 try:
-                    self.append(self.entry_of(hooks, bounds, keys.get("adjoint", False)))
+                    self.append(self.number_of(hooks, bounds, keys.get("adjoint", False)))
                 except Exception as error:
                     self.note_error("a deterministic launch", error)
                 return result
