@@ -2740,7 +2740,7 @@ class Recorder:
 
     def cache_event(self, kind: str, path: Any, frame: Any) -> None:
         try:
-            real = None if path is None else str(path)
+            real = None if path is None else os.path.abspath(os.fsdecode(path))
             for twin in self.twins:
                 if real is not None and (real + os.sep).startswith(twin.private + os.sep):
                     real = twin.real + real[len(twin.private) :]
@@ -4443,11 +4443,17 @@ def relocate(run: Run, root: str) -> Run:
             return site
         return dataclasses.replace(site, file=os.path.basename(site.file))
 
+    def clean_event(event: CacheEvent) -> CacheEvent:
+        path = event.path
+        if path is not None and path.startswith(root + os.sep):
+            path = re.sub(r"^\d+/tmp", "$TMPDIR", path[len(root) + 1 :])
+        return dataclasses.replace(event, site=clean(event.site), path=path)
+
     processes = tuple(
         dataclasses.replace(
             process,
             loads=tuple(dataclasses.replace(load, site=clean(load.site)) for load in process.loads),
-            cache_events=tuple(dataclasses.replace(event, site=clean(event.site)) for event in process.cache_events),
+            cache_events=tuple(clean_event(event) for event in process.cache_events),
         )
         for process in run.processes
     )
@@ -4716,7 +4722,7 @@ def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
     )
     parser.add_argument("logs", nargs="+", metavar="LOG", help="a log file, or - for standard input")
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON; - is standard output, without text")
-    parser.set_defaults(handler=command_parse)
+    parser.set_defaults(run=command_parse)
 
 
 def positive_int(text: str) -> int:
