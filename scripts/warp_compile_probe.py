@@ -34,6 +34,7 @@ import collections
 import dataclasses
 import enum
 import math
+import operator
 import re
 import shlex
 import statistics
@@ -484,7 +485,8 @@ class Summary:
 
 @dataclass(frozen=True)
 class IdentityRecord:
-    """A module identity over all samples; `cold` and `warm` count its loads by status in the first complete sample."""
+    """A module identity over all samples; `cold` and `warm` count its loads by status in the first complete sample,
+    `phases` are medians like `ms`, null where no load tells them."""
 
     name: str
     hash: str | None
@@ -494,6 +496,7 @@ class IdentityRecord:
     warm: dict[str, int]
     ms: Timed
     samples_seen: int
+    phases: Phases | None
     generated_source_bytes: int
     causes: tuple[Cause, ...]
     sites: tuple[Site, ...]
@@ -673,11 +676,19 @@ def _read(kind: Any, value: Any, path: str) -> Any:
         except ValueError:
             allowed = ", ".join(str(member.value) for member in kind)
             raise InputError(f"{path}: expected one of {allowed}; found {value!r}") from None
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+    if kind is float:
+        return _read_float(value, path)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise InputError(f"{path}: expected {kind.__name__}, found {type(value).__name__}")
     return value
+
+
+def _read_float(value: Any, path: str) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise InputError(f"{path}: expected a number, found {type(value).__name__}")
+    if not abs(value) <= sys.float_info.max:
+        raise InputError(f"{path}: expected a finite number")
+    return float(value)
 
 
 def _read_dataclass(kind: type, value: Any, path: str) -> Any:
@@ -815,6 +826,8 @@ _HASH_IN_NAME = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{8,64}(?![0-9A-Za-z])")
 
 def duration(ms: float) -> str:
     """Milliseconds with three digits and a unit."""
+    if ms == 0:
+        return "0 ms"
     value, unit = (ms / 1000, "s") if abs(ms) >= 999.5 else (ms, "ms")
     size = abs(value)
     digits = 0 if size >= 99.95 else 1 if size >= 9.995 else 2
@@ -943,6 +956,7 @@ def identity_records(samples: Sequence[Sample]) -> tuple[IdentityRecord, ...]:
                 warm=dict(collections.Counter(load.status.value for load in in_warm)),
                 ms=timed([math.fsum(load.ms for load in loads) for loads in timings]),
                 samples_seen=sum(identity in one or identity in two for one, two in zip(cold, warm, strict=True)),
+                phases=_median_phases([[load.phases for load in loads if load.phases] for loads in timings]),
                 generated_source_bytes=max(load.generated_source_bytes for loads in timings for load in loads),
                 causes=tuple(dict.fromkeys(load.cause for load in in_cold if load.cause)),
                 sites=tuple(dict.fromkeys(load.site for load in in_cold or in_warm if load.site)),
@@ -950,6 +964,20 @@ def identity_records(samples: Sequence[Sample]) -> tuple[IdentityRecord, ...]:
             )
         )
     return tuple(records)
+
+
+def _median_phases(samples: Sequence[Sequence[Phases]]) -> Phases | None:
+    """Each phase summed over the loads of a sample, as the median over the samples in which it is known."""
+
+    def median(part: Callable[[Phases], float | None]) -> float | None:
+        known = [[value for value in map(part, loads) if value is not None] for loads in samples]
+        sums = [math.fsum(values) for values in known if values]
+        return statistics.median(sums) if sums else None
+
+    medians: dict[str, Any] = {
+        field.name: median(operator.attrgetter(field.name)) for field in dataclasses.fields(Phases)
+    }
+    return Phases(**medians) if any(samples) else None
 
 
 def exact_facts(summary: Summary) -> list[tuple[str, int]]:
@@ -1147,7 +1175,7 @@ def _find_rebuilds(case: Case, uncredited: frozenset[int]) -> list[Claim]:
             cost_ms=cost,
             avoidable_ms=min(cost, spare),
             evidence=(
-                f"build {number} of {len(slot)}: {_build_line(build)}"
+                f"build {number} of {len(slot)}: {_how(build.load)}"
                 for slot in slots
                 for number, build in enumerate(slot, 1)
             ),
@@ -1174,7 +1202,7 @@ def _find_unproven_rebuilds(case: Case, uncredited: frozenset[int]) -> list[Clai
                 FindingKind.HINT,
                 module=(name, device, None),
                 cost_ms=_total_ms(builds[1:]),
-                evidence=map(_build_line, builds),
+                evidence=[_how(build.load) for build in builds],
                 text=f"{name} was built {len(builds)} times on {device}, {_hashes_seen(hashes)}; the output shows no"
                 " block_dim, so whether it changed or was asked for at several block_dims cannot be told.",
             )
@@ -1206,7 +1234,7 @@ def _find_never_launched(case: Case, uncredited: frozenset[int]) -> list[Claim]:
             module=(name, device, block_dim),
             cost_ms=cost,
             avoidable_ms=max(0.0, cost - moved),
-            evidence=[*map(_build_line, builds), f"launched on {device} at block_dim {others} only"],
+            evidence=[*(_how(build.load) for build in builds), f"launched on {device} at block_dim {others} only"],
             where=_first_site(build.load for build in builds),
             text=f"{name} was built on {device} at block_dim {block_dim}, and nothing was launched at it.",
         )
@@ -1234,7 +1262,7 @@ def _find_variants(case: Case, uncredited: frozenset[int]) -> list[Claim]:
             further += sorted((builds[0] for builds in by_dim.values()), key=lambda build: build.number)[1:]
             for (dim, builds), used in zip(by_dim.items(), kernels, strict=True):
                 launches = plural(used.total(), "launch", "launches")
-                evidence.append(f"block_dim {dim}: {_build_line(builds[0])}, {launches} of {_listed(sorted(used), 4)}")
+                evidence.append(f"block_dim {dim}: {_how(builds[0].load)}, {launches} of {_listed(sorted(used), 4)}")
         dims = _listed([str(dim) for dim in sorted({dim for _, by_dim in groups for dim in by_dim})], 8)
         unused = "; some were launched at one of these only" if redundant else ""
         finding = _finding(
@@ -1265,7 +1293,7 @@ def _find_warm_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
     if again < len(builds):
         evidence.append(f"{len(builds) - again} with a hash that the cold run did not build: it differs between runs")
     events = [event for process in warm.processes for event in process.cache_events]
-    evidence += [_event_line(event) for event in events]
+    evidence += dict.fromkeys(map(_event_line, events))
     evidence += [_load_line(load) for load in builds]
     return [
         Claim(
@@ -1314,24 +1342,21 @@ def _find_cached_load_cost(case: Case, _uncredited: frozenset[int]) -> list[Clai
     if len(loads) < MANY_CACHED_LOADS and not _is_notable(cost, warm):
         return []
     distinct = len({(path, load.name, load.hash, load.device, load.block_dim) for path, load in loads})
-    families: dict[str, list[Load]] = {}
+    families: dict[str, list[float]] = {}
     for _, load in loads:
-        families.setdefault(f"{family(load.name)} on {load.device}", []).append(load)
-    dearest = sorted(families.items(), key=lambda item: -math.fsum(load.ms + load.hash_ms for load in item[1]))
-    sites = collections.Counter(load.site for load in dearest[0][1] if load.site)
+        families.setdefault(f"{family(load.name)} on {load.device}", []).append(load.ms + load.hash_ms)
+    dearest = sorted(families.items(), key=lambda item: -math.fsum(item[1]))
+    sites = collections.Counter(load.site for _, load in loads if load.site)
     return [
         Claim(
             _finding(
                 Mechanism.CACHED_LOAD_COST,
                 FindingKind.REDUNDANT if distinct * 2 <= len(loads) else FindingKind.HINT,
                 cost_ms=cost,
-                evidence=[
-                    f"{name}: {plural(len(found), 'load')}, {duration(math.fsum(load.ms + load.hash_ms for load in found))}"
-                    for name, found in dearest
-                ],
+                evidence=[f"{name}: {plural(len(ms), 'load')}, {duration(math.fsum(ms))}" for name, ms in dearest],
                 where=sites.most_common(1)[0][0] if sites else None,
-                text=f"With the caches filled, {plural(len(loads), 'load')} of {distinct:,} different modules took"
-                f" {duration(cost)}.",
+                text=f"With the caches filled, {plural(len(loads), 'load')} of"
+                f" {plural(distinct, 'identity', 'identities')} took {duration(cost)}.",
             )
         )
     ]
@@ -1424,7 +1449,7 @@ def _find_errors(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
             cost_ms=math.fsum(load.ms for load in errors),
             evidence=[*map(_error_line, errors), again],
             where=_first_site(errors),
-            text=f"Loading {name} on {device} ended with an error {plural(len(errors), 'time')} in the"
+            text=f"{plural(len(errors), 'load')} of {name} on {device} ended with an error in the"
             f" {'cold' if cold else 'warm'} run.",
         )
         claims.append(Claim(finding))
@@ -1586,29 +1611,27 @@ def _limited(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def _load_line(load: Load) -> str:
-    """A load in one line: name, hash, device, block_dim, time and who asked for it."""
+    """A load in one line: name, device, block_dim, then as `_how`."""
+    return f"{load.name} on {load.device}{_at_dim(load.block_dim)}: {_how(load)}"
+
+
+def _how(load: Load) -> str:
+    """Hash and time of a load, and who asked for it."""
     asked = f", asked for at {place(load.site)}" if load.site else ""
     workers = f" with {plural(load.workers, 'worker')}" if load.workers else ""
     source = ", known from the output only" if load.source is Source.LOG else ""
-    return (
-        f"{load.name} {_short(load.hash)} on {load.device}{_at_dim(load.block_dim)}, {duration(load.ms)}"
-        f"{asked}{workers}{source}"
-    )
+    return f"hash {_short(load.hash)}, {duration(load.ms)}{asked}{workers}{source}"
 
 
 def _error_line(load: Load) -> str:
     message = (load.error or "").strip().splitlines()
-    return f"{_load_line(load)}: {message[0] if message else 'no message'}"
-
-
-def _build_line(build: Build) -> str:
-    return _load_line(build.load)
+    return f"{_load_line(load)}; {message[0] if message else 'no message'}"
 
 
 def _event_line(event: CacheEvent) -> str:
-    where = f" of {event.path}" if event.path else ""
-    asked = f", at {place(event.site)}" if event.site else ""
-    return f"{event.kind.value}{where} after {duration(event.at_ms)}{asked}"
+    path = f" of {event.path}" if event.path else ""
+    asked = f" at {place(event.site)}" if event.site else ""
+    return f"{event.kind.value}{path}{asked}"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1645,7 +1668,7 @@ def render_report(report: Report, *, stderr_tail: Sequence[str] = (), saved_to: 
 
 def _report_lines(report: Report, rows: int, stderr_tail: Sequence[str], saved_to: str | None) -> list[str]:
     sections = [
-        [*_headline(report), *_failure_lines(report, rows, stderr_tail), *_coverage_lines(report.coverage, rows)],
+        [*_headline(report), *_failure_lines(report, rows, stderr_tail), *_coverage_lines(report, rows)],
         _subject_lines(report),
         _finding_lines(report, rows),
         _figure_lines(report),
@@ -1669,13 +1692,15 @@ def printable(text: str) -> str:
 
 
 def with_mad(figure: Timed) -> str:
-    """A median with its deviation and the number of values, `12.4 s (MAD 0.20 s, n=3)`."""
+    """A median with its deviation, in the same unit, and the number of values: `12.4 s (MAD 0.20 s, n=3)`."""
     n = len(figure.values)
-    return f"{duration(figure.median)} ({f'MAD {duration(figure.mad)}, ' if n > 1 else ''}n={n})"
+    median = duration(figure.median)
+    mad = f"{figure.mad / 1000:.2f} s" if median.endswith(" s") else duration(figure.mad)
+    return f"{median} ({f'MAD {mad}, ' if n > 1 else ''}n={n})"
 
 
 def table(header: Sequence[str], align: str, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Aligned columns, `align` holds an `l` or `r` for each; the first one gives way where the width does not suffice."""
+    """Aligned columns, `align` holds an `l` or `r` for each; the first one gives way where the width is too small."""
     cells = [[printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     widths[0] = max(12, min(widths[0], WIDTH - sum(widths[1:]) - 2 * len(widths)))
@@ -1713,27 +1738,21 @@ def _shown(items: Sequence[T], rows: int, noun: str) -> tuple[Sequence[T], list[
     return items[:rows], [f"  ... and {hidden:,} more {noun}"] if hidden > 0 else []
 
 
-def _share(share: float) -> str:
-    return f"{share * 100:.0f} %" if share >= SMALL_SHARE else f"{share * 100:.1f} %"
-
-
 def _headline(report: Report) -> list[str]:
     summary = report.summary
     if summary is None:
-        return ["Nothing to report yet: no sample has both a cold and a warm run that ended as expected."]
-    wall, span, share = summary.cold_wall_ms, summary.build_span_ms, _share(summary.compile_share.median)
-    if summary.compile_share.median < SMALL_SHARE:
-        first = f"Compilation is not what you wait for: {share} ({duration(span.median)}) of a cold start of {with_mad(wall)}."
+        return ["No sample is complete, so nothing can be said about a cold start yet."]
+    wall, span, share = with_mad(summary.cold_wall_ms), with_mad(summary.build_span_ms), summary.compile_share.median
+    if share < SMALL_SHARE:
+        first = f"Compilation is not what you wait for: {share:.1%} of a cold start of {wall}, {span}."
     else:
-        first = f"Cold start {with_mad(wall)}: {share} of it ({with_mad(span)}) is compiling and loading modules."
+        first = f"Cold start {wall}, {share:.0%} of it compiling and loading modules: {span}."
     warm = f"Warm start {with_mad(summary.warm_wall_ms)}"
-    if summary.compile_elapsed_ms:
-        warm += f"; cold minus warm {with_mad(summary.compile_elapsed_ms)}."
-    else:
-        warm += f", and it still built {plural(summary.warm_builds, 'module')}: the cache is not reused."
+    warm += f", still building {plural(summary.warm_builds, 'module')}" if summary.warm_builds else ""
+    warm += f"; cold minus warm {with_mad(summary.compile_elapsed_ms)}" if summary.compile_elapsed_ms else ""
     done = len(complete_samples(report.samples))
-    count = [] if done == report.options.samples else [f"Only {done} of {report.options.samples} samples are complete."]
-    return [first, warm, *count]
+    count = [] if done == report.options.samples else [f"Only {done} of {report.options.samples} samples complete."]
+    return [first, warm + ".", *count]
 
 
 def run_failure(run: Run, options: Options) -> str | None:
@@ -1751,30 +1770,27 @@ def run_failure(run: Run, options: Options) -> str | None:
     return None
 
 
-def _failed_run(report: Report) -> tuple[Sample, Run, str] | None:
-    """The first run that failed, its sample, and how."""
-    for sample in report.samples:
-        for run in (sample.cold, sample.warm, sample.settle):
-            if run and (how := run_failure(run, report.options)):
-                return sample, run, how
-    return None
-
-
 def _failure_lines(report: Report, rows: int, stderr_tail: Sequence[str]) -> list[str]:
-    failed = _failed_run(report)
-    if failed is None:
+    """The first run that failed, what it had done by then, and what it wrote last."""
+    runs = [(number, run) for number, one in enumerate(report.samples, 1) for run in (one.cold, one.warm, one.settle)]
+    failed = [(number, run, how) for number, run in runs if run and (how := run_failure(run, report.options))]
+    if not failed:
         return []
-    sample, run, how = failed
-    lines = [f"FAILED: the {run.kind.value} run of sample {sample.index + 1} {how}, after {duration(run.wall_ms)}."]
+    number, run, how = failed[0]
+    after = f"after {duration(run.wall_ms)} and {plural(run.builds, 'build')}"
+    lines = [f"FAILED: the {run.kind.value} run of sample {number} {how}, {after}."]
     errors, more = _shown([load for load in loads_of(run) if load.status is Status.ERROR], min(rows, 6), "failed loads")
-    lines += [line for load in errors for line in _wrapped(f"module load failed: {_error_line(load)}", "  ", 2)] + more
+    for load in errors:
+        lines += _wrapped(f"module load failed: {_from_here(_error_line(load), report)}", "  ", 2)
+    lines += more
     if stderr_tail:
         kept = [line.rstrip() for line in stderr_tail][-min(rows, 15) :]
         lines += ["  The last lines of its standard error:", *(f"  | {line}" for line in kept)]
     return lines
 
 
-def _coverage_lines(coverage: Coverage, rows: int) -> list[str]:
+def _coverage_lines(report: Report, rows: int) -> list[str]:
+    coverage = report.coverage
     if coverage.gaps:
         shown, more = _shown(coverage.gaps, rows, "gaps")
         return [
@@ -1782,6 +1798,8 @@ def _coverage_lines(coverage: Coverage, rows: int) -> list[str]:
             *(f"  - {gap.reason.value}{f' (pid {gap.pid})' if gap.pid else ''}: {gap.detail}" for gap in shown),
             *more,
         ]
+    if report.summary is None:
+        return []
     unclean = coverage.processes - coverage.ended_cleanly
     ends = f"; {unclean} ended without saying how" if unclean else ""
     used = f"{coverage.used_warp} of them used Warp" if coverage.processes > 1 else "Warp was used"
@@ -1840,8 +1858,8 @@ def _figure_lines(report: Report) -> list[str]:
     if summary is None:
         return []
     counts = [
-        plural(summary.builds, "build"),
-        f"{summary.rebuilds:,} of them rebuilds, {summary.variants:,} variants",
+        f"{plural(summary.builds, 'build')}, {plural(summary.rebuilds, 'rebuild')}",
+        plural(summary.variants, "variant"),
         plural(summary.modules, "module"),
         plural(summary.identities, "identity", "identities"),
         plural(summary.cached_loads, "cached load"),
@@ -1860,7 +1878,7 @@ def _figure_lines(report: Report) -> list[str]:
         ("cold wall", summary.cold_wall_ms),
         ("warm wall", summary.warm_wall_ms),
         ("cold wall minus warm wall", summary.compile_elapsed_ms),
-        ("hashing, building, loading (union)", summary.build_span_ms),
+        ("with a module load in progress", summary.build_span_ms),
         ("builds, sum of Warp's timers", summary.cold_module_ms),
         ("  code generation", summary.codegen_ms),
         ("  link-time optimisation", summary.lto_ms),
@@ -1871,7 +1889,12 @@ def _figure_lines(report: Report) -> list[str]:
         ("warm loads, sum of Warp's timers", summary.warm_module_ms),
     ]
     rows = [
-        [name, f"{figure.median:,.1f}", f"{figure.mad:,.1f}" if len(figure.values) > 1 else "", f"{len(figure.values)}"]
+        [
+            name,
+            f"{figure.median:,.1f}",
+            f"{figure.mad:,.1f}" if len(figure.values) > 1 else "-",
+            f"{len(figure.values)}",
+        ]
         for name, figure in times
         if figure and any(figure.values)
     ]
@@ -1905,10 +1928,8 @@ def _where_it_goes(report: Report) -> list[str]:
                 ("loads", phases.loads_ms),
                 ("everything else", phases.rest_ms),
             ]
-            return [
-                f"  Process {process.path}, first cold run: "
-                + ", ".join(f"{name} {duration(ms)}" for name, ms in parts)
-            ]
+            where = ", ".join(f"{name} {duration(ms)}" for name, ms in parts)
+            return _wrapped(f"Process {process.path} in the first cold run: {where}.", "  ", 2)
     return []
 
 
@@ -1918,19 +1939,18 @@ def _module_lines(report: Report, rows: int) -> list[str]:
     for record in report.identities:
         families.setdefault((family(record.name), record.device, record.block_dim), []).append(record)
     totals = _family_times(report)
-    found: list[tuple[float, list[str]]] = []
+    cost: dict[str, float] = {}
+    found: list[tuple[str, list[str]]] = []
     for key, records in families.items():
+        cost[key[0]] = cost.get(key[0], 0.0) + math.fsum(record.ms.median for record in records)
         names = len({record.name for record in records})
         if len(records) >= (3 if names > 1 else 7):
             label = f"{key[0]} ({plural(names, 'module')})" if names > 1 else key[0]
-            cells = _module_cells(label, f"{len(records)} hashes", records, totals.get(key))
-            found.append((sum(record.ms.median for record in records), cells))
+            found.append((key[0], _module_cells(label, f"{len(records)} hashes", records, totals.get(key))))
         else:
-            dearest = max(record.ms.median for record in records)
-            found += [
-                (dearest, _module_cells(record.name, _short(record.hash), [record], record.ms)) for record in records
-            ]
-    found.sort(key=lambda row: -row[0])
+            rows_of = [_module_cells(record.name, _short(record.hash), [record], record.ms) for record in records]
+            found += [(key[0], cells) for cells in rows_of]
+    found.sort(key=lambda row: -cost[row[0]])
     shown, more = _shown([cells for _, cells in found], rows, "rows")
     header = ["MODULE", "hash", "device", "block_dim", "cold", "warm", "ms", "MAD", "n", "source B", "launches"]
     return [*table(header, "llllllrrrrr", shown), *more] if shown else []
@@ -2009,9 +2029,7 @@ def _cache_event_lines(report: Report, rows: int) -> list[str]:
     for sample in complete_samples(report.samples)[:1]:
         for run in (sample.cold, sample.warm):
             for event in (event for process in run.processes for event in process.cache_events):
-                of = f" of {event.path}" if event.path else ""
-                at = f" at {place(event.site)}" if event.site else ""
-                events[f"{run.kind.value} run: {event.kind.value}{_from_here(of + at, report)}"] += 1
+                events[f"{run.kind.value} run: {_from_here(_event_line(event), report)}"] += 1
     shown, more = _shown(list(events.items()), rows, "kinds of cache event")
     lines = [f"  - {line}{f', {count:,} times' if count > 1 else ''}" for line, count in shown]
     return ["WHAT THE PROGRAM DID TO ITS CACHES", *lines, *more] if lines else []
