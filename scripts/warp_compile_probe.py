@@ -908,12 +908,12 @@ def identity_resolver(runs: Iterable[Run]) -> Callable[[Load], Identity]:
     A line of the output shows 7 digits of the hash and no block_dim: it is the identity of a recorded load where
     name, device and those digits agree.
     """
-    full: dict[tuple[str, str, str], list[Identity]] = {}
+    full: dict[tuple[str, str, str], dict[Identity, None]] = {}
     for run in runs:
         for load in loads_of(run):
             if load.hash is not None and load.source is Source.HOOK:
                 identity = Identity(load.name, load.hash, load.device, load.block_dim)
-                full.setdefault((load.name, load.device, load.hash[:7]), []).append(identity)
+                full.setdefault((load.name, load.device, load.hash[:7]), {})[identity] = None
 
     def resolve(load: Load) -> Identity:
         if load.source is Source.LOG and load.hash is not None:
@@ -1407,26 +1407,27 @@ def _find_overlap(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
 
 
 def _find_link_dominated(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
-    modules: dict[tuple[str, str], list[Build]] = {}
-    for build in case.builds:
-        phases = build.load.phases
-        if phases and phases.lto_ms > LINK_DOMINATED_SHARE * build.load.ms:
-            modules.setdefault((build.load.name, build.load.device), []).append(build)
+    modules: dict[tuple[str, str], list[tuple[Load, float]]] = {}
+    for load in (build.load for build in case.builds):
+        if load.phases and load.phases.lto_ms > LINK_DOMINATED_SHARE * load.ms:
+            modules.setdefault((load.name, load.device), []).append((load, load.phases.lto_ms))
     claims = []
     for (name, device), builds in modules.items():
-        linking = math.fsum(build.load.phases.lto_ms for build in builds if build.load.phases)
-        artifacts = [artifact for build in builds for artifact in build.load.lto]
+        linking = math.fsum(lto_ms for _, lto_ms in builds)
+        total = math.fsum(load.ms for load, _ in builds)
+        artifacts = [artifact for load, _ in builds for artifact in load.lto]
         finding = _finding(
             Mechanism.LINK_DOMINATED,
             FindingKind.HINT,
             module=(name, device, None),
             cost_ms=linking,
-            evidence=(
-                f"{artifact.symbol}: {duration(artifact.ms)}, {artifact.bytes:,} bytes" for artifact in artifacts
-            ),
-            where=_first_site(build.load for build in builds),
+            evidence=[
+                *(f"{_how(load)}; {duration(lto_ms)} of it linking" for load, lto_ms in builds),
+                *(f"{artifact.symbol}: {duration(artifact.ms)}, {artifact.bytes:,} bytes" for artifact in artifacts),
+            ],
+            where=_first_site(load for load, _ in builds),
             text=f"Link-time optimisation of {plural(len(artifacts), 'artifact')} took {duration(linking)} of the"
-            f" {duration(_total_ms(builds))} that building {name} on {device} took.",
+            f" {duration(total)} that building {name} on {device} took.",
         )
         claims.append(Claim(finding))
     return claims
@@ -1659,7 +1660,7 @@ def render_report(report: Report, *, stderr_tail: Sequence[str] = (), saved_to: 
     """
     text = ""
     for rows in ROW_LIMITS:
-        lines = [_clip(printable(line), WIDTH) for line in _report_lines(report, rows, stderr_tail, saved_to)]
+        lines = [_clip(printable(line), WIDTH).rstrip() for line in _report_lines(report, rows, stderr_tail, saved_to)]
         text = "\n".join(lines) + "\n"
         if len(lines) <= MAX_LINES and len(text) <= MAX_CHARACTERS:
             break
