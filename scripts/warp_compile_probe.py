@@ -790,9 +790,9 @@ class Measured:
 def complete_samples(samples: Sequence[Sample]) -> list[Measured]:
     """The samples that can be counted, in order."""
     return [
-        Measured(sample.index, sample.cold, sample.warm, sample.settle or sample.warm)
+        Measured(sample.index, sample.cold, sample.warm, concluding)
         for sample in samples
-        if sample.complete and sample.cold is not None and sample.warm is not None
+        if sample.complete and sample.cold and sample.warm and (concluding := sample.concluding_warm)
     ]
 
 

@@ -129,6 +129,11 @@ def found_in(samples, gaps=()):
             id="but not on another device, nor of another module",
         ),
         pytest.param(
+            [process([load(), log_line(block_dim=256)])],
+            {"builds": 2, "rebuilds": 0, "variants": 1, "identities": 2},
+            id="nor at another block_dim, where the output shows it",
+        ),
+        pytest.param(
             [process([load(**AOT), load(**AOT), cached(start=9.0, **AOT)])],
             {"builds": 0, "rebuilds": 0, "cached_loads": 0, "aot_loads": 3, "modules": 1},
             id="ahead of time",
@@ -413,6 +418,11 @@ def test_the_same_hash_again_is_said_to_be_so():
     assert "unloaded" in finding.text
 
 
+def test_rebuilds_without_hashes():
+    finding = found_in([sample(run(process([load(seed=None), load(seed=None, start=200.0)])))])["rebuild"]
+    assert "its hashes are not known" in finding.text
+
+
 def test_rebuilds_in_several_processes_are_one_finding():
     workers = [process([load(ms=200.0), load(seed="b", start=300.0)], f"0.{number}") for number in range(3)]
     finding = found_in([sample(run(process(), *workers))])["rebuild"]
@@ -441,7 +451,7 @@ BOTH_DIMS = [
     load(seed="p", block_dim=256, ms=400.0, site=PRELOAD, workers=2),
     load(seed="a", start=500.0, ms=150.0),
 ]
-AT_ONE = launches({("add", "sim", "a", "cpu", 1): 4})
+AT_ONE = launches({("add", "sim", "a", "cpu", 1): 4, ("fill", "fem", "a", "cpu", 256): 1})
 
 
 def test_a_variant_that_nothing_launched():

@@ -460,6 +460,27 @@ def test_a_crowded_report_stays_within_its_bounds_and_counts_what_it_hides():
     assert more == f"  ... and {240 - len(shown)} more rows"
 
 
+def test_the_fewest_rows_fit_whatever_there_is(monkeypatch):
+    monkeypatch.setattr(probe, "ROW_LIMITS", probe.ROW_LIMITS[-1:])
+    made = dataclasses.replace(crowded(), label="l" * 300, command=("c" * 300,))
+    findings = [dataclasses.replace(finding, text="f" * 900, evidence=("e" * 300,) * 9) for finding in made.findings]
+    spent = probe.ProcessPhases(*[1e99] * 6)
+    parts = timed(*[1e99] * 3)
+    times = {field.name: parts for field in dataclasses.fields(made.summary) if "Timed" in field.type}
+    first = made.samples[0].cold.processes[0]
+    cold = dataclasses.replace(made.samples[0].cold, processes=(dataclasses.replace(first, phases=spent),) * 3)
+    lines_of(
+        dataclasses.replace(
+            made,
+            findings=tuple(findings),
+            summary=dataclasses.replace(made.summary, **times),
+            samples=(dataclasses.replace(made.samples[0], cold=cold), made.samples[1]),
+        ),
+        stderr_tail=["t" * 400] * 100,
+        saved_to="s" * 300,
+    )
+
+
 def test_a_small_report_hides_nothing():
     assert not any("more" in line for line in lines_of(full_report(), stderr_tail=["boom"]))
 
