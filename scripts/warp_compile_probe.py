@@ -2402,13 +2402,6 @@ def _report_lines(report: Report, rows: int, stderr_tail: Sequence[str], saved_t
     return lines
 
 
-def printable(text: str) -> str:
-    """The text with everything that could steer a terminal (control and format characters) written as an escape."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
 def with_mad(figure: Timed) -> str:
     """A median with its deviation, in the same unit, and the number of values: `12.4 s (MAD 0.20 s, n=3)`."""
     n = len(figure.values)
@@ -4778,7 +4771,7 @@ def process_phases(
     before = milliseconds(warp["start"] - start["at"]) if warp is not None else 0.0
     importing = milliseconds(warp["end"] - warp["start"]) if warp is not None else 0.0
     initialising = milliseconds(init["end"] - init["start"]) if init is not None else 0.0
-    loading = union_ms(load_interval(load) for load in loads)
+    loading = union_ms((load.start_ms - load.hash_ms, load.end_ms) for load in loads if load.start_ms is not None and load.end_ms is not None)
     total = milliseconds(end["at"] - born)
     rest = total - interpreter - before - importing - initialising - loading
     return ProcessPhases(interpreter, before, importing, initialising, round(loading, 3), round(max(0.0, rest), 3))
@@ -5243,15 +5236,6 @@ def end_descendants() -> None:
             reap()
 
 
-def exit_text(status: Exit) -> str:
-    """How a run ended, in words."""
-    if status.timed_out:
-        return "ran longer than --timeout allows"
-    if status.signal is not None:
-        return f"was killed by {status.signal}"
-    return f"exited with code {status.code}"
-
-
 # -- caches of the user ---------------------------------------------------------------------------------------------
 
 
@@ -5505,6 +5489,17 @@ class Measurement:
     notices: dict[Notice, None]
     stderr_tail: tuple[str, ...] = ()
 
+    def report_options(self) -> Options:
+        """The options that a comparison must know."""
+        return Options(
+            samples=self.options.samples,
+            timeout_s=self.options.timeout_s,
+            env=self.options.env,
+            inherit_tmpdir=self.options.inherit_tmpdir,
+            expect_exit=self.options.expect_exit,
+            demo=self.options.demo,
+        )
+
     def report(self) -> Report:
         """The report of everything that is there."""
         samples = tuple(self.samples)
@@ -5519,14 +5514,7 @@ class Measurement:
             command=self.options.command,
             cwd=self.options.cwd,
             label=self.options.label,
-            options=Options(
-                samples=self.options.samples,
-                timeout_s=self.options.timeout_s,
-                env=self.options.env,
-                inherit_tmpdir=self.options.inherit_tmpdir,
-                expect_exit=self.options.expect_exit,
-                demo=self.options.demo,
-            ),
+            options=self.report_options(),
             environment=dataclasses.replace(self.environment, load_average_end=load_average()),
             coverage=Coverage(
                 processes=len(recorded),
@@ -5741,14 +5729,13 @@ class Measurer:
     ) -> ProbeError | None:
         """Why the sample cannot go on, if so."""
         where = f"sample {index}, {kind.value} run"
-        status = executed.exit
-        if status.timed_out or status.code != self.options.expect_exit:
+        failure = run_failure(checked.run, self.measurement.report_options())
+        if failure is not None:
             self.measurement.stderr_tail = tuple(executed.stderr.last_lines(15))
-            if status.timed_out:
-                return TimedOutError(f"{where}: the command {exit_text(status)} ({self.options.timeout_s:g} s)")
-            expected = self.options.expect_exit
-            hint = "" if expected else "; run it without the probe, or give --expect-exit if it means it"
-            return CommandFailedError(f"{where}: the command {exit_text(status)}, expected {expected}{hint}")
+            if checked.run.exit.timed_out:
+                return TimedOutError(f"{where}: the command {failure}")
+            hint = "; if the program means it, give --expect-exit" if checked.run.exit.code is not None else ""
+            return CommandFailedError(f"{where}: the command {failure}{hint}")
         if user_caches_changed:
             return NotColdError(
                 f"{where}: the user's own kernel or driver cache changed meanwhile, so the run was not isolated;"
