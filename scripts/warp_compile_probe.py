@@ -640,7 +640,7 @@ class Report:
 
     @classmethod
     def from_json(cls, value: Any) -> Report:
-        """Read a report from parsed JSON. Raises InputError with the path of the first thing that is not as expected."""
+        """Read a report from parsed JSON. Raises InputError with the path of what is not as expected."""
         if not isinstance(value, dict) or value.get("schema") != REPORT_SCHEMA:
             raise InputError(f'not a probe report: expected "schema": "{REPORT_SCHEMA}" at the top level')
         if value.get("schema_version") != SCHEMA_VERSION:
@@ -756,7 +756,8 @@ _BANNER_ANCHOR = b" initialized:"
 # A quotation mark as Warp prints it, or as JSON, HTML, a shell or a word processor rewrote it.
 _QUOTE = rb"(?:\\?'|\\u0027|&#39;|&#x27;|\xe2\x80[\x98\x99])"
 _DEVICE = (
-    rb"(load on device) " + _QUOTE + rb"([^\x00-\x20\x7f'\"\\<>{}&]{1,64}?)" + _QUOTE + rb"(?: \(block_dim=(\d{1,9})\))?"
+    rb"(load on device) " + _QUOTE + rb"([^\x00-\x20\x7f'\"\\<>{}&]{1,64}?)" + _QUOTE
+    + rb"(?: \(block_dim=(\d{1,9})\))?"
 )
 _TIME = rb" took (\d{1,12}(?:\.\d{1,6})?) ms"
 _STATUS = rb"(?: {0,8}\((compiled|cached|error)\))?"
@@ -1143,8 +1144,7 @@ class _LogGroup:
     def add(self, ms: float) -> None:
         self.count += 1
         self.ms += ms
-        if ms > self.slowest_ms:
-            self.slowest_ms = ms
+        self.slowest_ms = max(self.slowest_ms, ms)
 
     def build(self, key: _LogKey) -> LogBuild:
         return LogBuild(*key[:4], round(self.ms, 3), key[4], self.count, self.slowest_ms, self.log, self.line)
@@ -1206,17 +1206,17 @@ def log_notes(
         notes.append(
             Notice(
                 "block-dim-not-shown",
-                "without block_dim in the lines, several hashes of a module prove no rebuild: from Warp 1.5 on block_dim"
-                " is in the hash. Warp 1.9 and later print it in debug output (wp.config.log_level = wp.LOG_DEBUG; before"
-                " 1.14 wp.config.verbose = True)",
+                "without block_dim in the lines, several hashes of a module prove no rebuild: from Warp 1.5 on"
+                " block_dim is in the hash. Warp 1.9 and later print it in debug output (wp.config.log_level = wp.LOG_DEBUG;"
+                " before 1.14 wp.config.verbose = True)",
             )
         )
     if flags.compiled_again:
         notes.append(
             Notice(
                 "compiled-again",
-                "an identity compiled more than once: several processes or runs in one log, or a cache that was cleared,"
-                " moved or switched off; a log cannot tell which, `measure` can",
+                "an identity compiled more than once: several processes or runs in one log, or a cache that was"
+                " cleared, moved or switched off; a log cannot tell which, `measure` can",
             )
         )
     repeated = _repeated_lines(builds or [])
@@ -2231,8 +2231,8 @@ def _log_head(report: LogReport) -> list[str]:
     if not summary.records:
         lines = [
             f"{shown}: no module line of Warp",
-            "Warp prints them to stdout at log level INFO; a program may have raised the level, set a logger of its own",
-            "or redirected its output. `measure` does not depend on them.",
+            "Warp prints them to stdout at log level INFO; a program may have raised the level, set a logger of its",
+            "own or redirected its output. `measure` does not depend on them.",
         ]
         return [*lines, unreadable] if summary.unreadable else lines
     versions = ", Warp " + ", ".join(report.warp_versions[:4]) if report.warp_versions else ""
@@ -2246,7 +2246,8 @@ def _log_head(report: LogReport) -> list[str]:
         f"error       {summary.error:>7}  {_ms(summary.error_ms)}",
     ]
     if summary.no_status:
-        lines.append(f"no status   {summary.no_status:>7}  {_ms(summary.no_status_ms)}  (Warp before 1.3, or a torn line)")
+        note = "(Warp before 1.3, or a torn line)"
+        lines.append(f"no status   {summary.no_status:>7}  {_ms(summary.no_status_ms)}  {note}")
     if summary.unreadable:
         lines.append(unreadable)
     if summary.starts > 1:
@@ -2794,7 +2795,7 @@ def text_of(value: Any) -> str:
     try:
         text = repr(value)
     except Exception as error:
-        text = "<%s: repr failed with %s>" % (type(value).__name__, type(error).__name__)
+        text = f"<{type(value).__name__}: repr failed with {type(error).__name__}>"
     return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "..."
 
 
@@ -2837,6 +2838,17 @@ class LoadRecord:
             self.stack[-1][1] = now
 
 
+class HashFrame:
+    """What Warp's hasher met while it hashed one item: a module, a kernel, a function or a body."""
+
+    def __init__(self) -> None:
+        self.adjoints: list[str] = []  # digests of bodies
+        self.functions: dict[str, str] = {}  # key -> digest
+        self.constants: dict[str, str] = {}
+        self.types: list[str] = []
+        self.calls: list[str] = []
+
+
 class Stream:
     """The launch numbers of one thread: a mapped file, so that what SIGKILL leaves can still be read.
 
@@ -2852,7 +2864,7 @@ class Stream:
         self.position = 1
         self.mapped = True
         try:
-            path = "%s.%d.ids" % (recorder.base, self.thread)
+            path = f"{recorder.base}.{self.thread}.ids"
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             try:
                 # Real blocks, not a hole: a store into a mapped hole of a full disk kills the process.
@@ -2862,7 +2874,7 @@ class Stream:
             finally:
                 os.close(descriptor)
         except Exception as error:
-            recorder.note_error("launch buffer in memory only, a kill loses up to %d launches" % size, error)
+            recorder.note_error(f"launch buffer in memory only, a kill loses up to {size} launches", error)
             self.mapped = False
             buffer = mmap.mmap(-1, 4 * (size + 1))
         self.slots = memoryview(buffer).cast("I")
@@ -2899,7 +2911,7 @@ class Recorder:
         """Open the books of this process; after a fork with what it has from its parent."""
         now = time.monotonic_ns()
         self.pid = os.getpid()
-        self.base = os.path.join(self.config["records"], "%d-%d" % (self.pid, now))
+        self.base = os.path.join(self.config["records"], f"{self.pid}-{now}")
         self.thread_numbers = itertools.count()
         self.streams: dict[int, Stream] = {}
         self.thread_indices: dict[int, int] = {}
@@ -2934,7 +2946,7 @@ class Recorder:
                 "how": "exec" if inherited is None else "fork",
                 "argv": command_line(),
                 "executable": sys.executable,
-                "python": "%d.%d.%d" % sys.version_info[:3],
+                "python": ".".join(str(part) for part in sys.version_info[:3]),
             }
         )
         os.environ["_WARP_COMPILE_PROBE_PROCESS"] = os.path.basename(self.base)
@@ -2958,7 +2970,7 @@ class Recorder:
         """A hook failed: written down, never raised in the target."""
         self.error_count += 1
         if self.error_count <= MAX_HOOK_ERRORS:
-            self.emit({"t": "error", "text": "%s: %s: %s" % (what, type(error).__name__, str(error)[:MAX_TEXT])})
+            self.emit({"t": "error", "text": f"{what}: {type(error).__name__}: {str(error)[:MAX_TEXT]}"})
 
     def finish(self, how: str, code: int | None = None) -> None:
         """Flush and write the end line, once."""
@@ -3011,7 +3023,8 @@ class Recorder:
     def preload_site(self) -> tuple[list[Any] | None, int | None, bool]:
         """Who called force_load, with how many workers, and whether for the CPU: it sits on another thread's stack
         when workers load. (None, None) when nobody did."""
-        for frame in sys._current_frames().values():
+        for innermost in sys._current_frames().values():
+            frame: Any = innermost
             while frame is not None:
                 if frame.f_code is self.force_load_code:
                     return self.site(frame.f_back), frame.f_locals.get("max_workers"), True
@@ -3128,6 +3141,7 @@ class Recorder:
             self.patch_launches,
             self.patch_graphs,
             self.patch_runtime,
+            self.patch_config,
             self.patch_caches,
         ):
             try:
@@ -3150,7 +3164,7 @@ class Recorder:
         self.replaced.append((name, original, replacement))
 
     def warp_imported(self, module: Any, started: int) -> None:
-        """`import warp` is over: its other modules are there now, and names that it had imported too early are mended."""
+        """`import warp` is over: its other modules are there now, names that it had imported too early are mended."""
         if hasattr(self, "context"):
             self.patch_timer()
         for name, original, replacement in getattr(self, "replaced", []):
@@ -3307,7 +3321,7 @@ class Recorder:
                 {
                     "name": module.name,
                     "hash": None,
-                    "device": "sm_%s" % arch if device is None and arch else str(device),
+                    "device": f"sm_{arch}" if device is None and arch else str(device),
                     "block_dim": block_dim,
                     "kind": "aot",
                     "site": self.site(sys._getframe(2)),
@@ -3423,15 +3437,15 @@ class Recorder:
     # -- hashing: what explains a build, copied as text while Warp computes it --------------------------------------
 
     def patch_hasher(self) -> None:
-        hasher = self.context.ModuleHasher
-        self.hash_frames: dict[int, list[dict[str, Any]]] = {}
+        """Follow Warp's hasher through a module: each item it hashes has a frame that collects what belongs to it."""
+        self.hash_frames: dict[int, list[HashFrame]] = {}
 
         def make_init(original: Any) -> Any:
             def init(hasher: Any, *args: Any, **keywords: Any) -> None:
                 thread = _thread.get_ident()
                 outer = self.hash_frames.get(thread)
-                frames: list[dict[str, Any]] = [{"functions": {}}]
-                self.hash_frames[thread] = frames
+                root = HashFrame()
+                self.hash_frames[thread] = [root]
                 start = time.monotonic_ns()
                 try:
                     original(hasher, *args, **keywords)
@@ -3440,89 +3454,70 @@ class Recorder:
                         del self.hash_frames[thread]
                     else:
                         self.hash_frames[thread] = outer
-                self.end_hashing(hasher, args, frames[0], time.monotonic_ns() - start)
+                self.end_hashing(hasher, args, root, time.monotonic_ns() - start)
 
             return init
-
-        def make_hash_adjoint(original: Any) -> Any:
-            def hash_adjoint(hasher: Any, adjoint: Any) -> Any:
-                frames = self.hash_frames.get(_thread.get_ident())
-                if frames is None:
-                    return original(hasher, adjoint)
-                frames.append({"references": None, "functions": {}})
-                try:
-                    digest = original(hasher, adjoint)
-                finally:
-                    frame = frames.pop()
-                self.note_adjoint(adjoint, digest, frame, frames[-1])
-                return digest
-
-            return hash_adjoint
-
-        def make_hash_function(original: Any) -> Any:
-            def hash_function(hasher: Any, function: Any) -> Any:
-                frames = self.hash_frames.get(_thread.get_ident())
-                if frames is None:
-                    return original(hasher, function)
-                frames.append({"adjoints": [], "functions": {}})
-                try:
-                    digest = original(hasher, function)
-                finally:
-                    frame = frames.pop()
-                self.note_function(function, digest, frame, frames[-1])
-                return digest
-
-            return hash_function
 
         def make_get_references(original: Any) -> Any:
             def get_references(adjoint: Any) -> Any:
                 result = original(adjoint)
                 frames = self.hash_frames.get(_thread.get_ident())
-                if frames and "references" in frames[-1]:
-                    constants, types_used, functions = result
-                    frames[-1]["references"] = (
-                        {str(name): text_of(value) for name, value in constants.items()},
-                        [getattr(item, "__name__", None) or getattr(item, "key", "?") for item in types_used],
-                        [function.key for function in functions],
-                    )
+                if frames is not None:
+                    self.note_references(result, frames[-1])
                 return result
 
             return get_references
 
-        def make_hash_kernel(original: Any) -> Any:
-            def hash_kernel(hasher: Any, kernel: Any, *args: Any) -> Any:
+        hasher = self.context.ModuleHasher
+        self.replace(hasher, "__init__", make_init)
+        self.replace(hasher, "hash_adjoint", self.framed(self.note_adjoint))
+        self.replace(hasher, "hash_function", self.framed(self.note_function))
+        self.replace(hasher, "hash_kernel", self.framed(self.note_kernel))
+        self.replace(self.codegen.Adjoint, "get_references", make_get_references)
+
+    def framed(self, note: Any) -> Any:
+        """A hook of a hashing method: `note(item, digest, its frame, the enclosing frame)` follows the original."""
+
+        def make(original: Any) -> Any:
+            def hash_item(hasher: Any, item: Any, *args: Any) -> Any:
                 frames = self.hash_frames.get(_thread.get_ident())
                 if frames is None:
-                    return original(hasher, kernel, *args)
-                frames.append({"adjoints": [], "functions": {}})
+                    return original(hasher, item, *args)
+                frames.append(HashFrame())
                 try:
-                    digest = original(hasher, kernel, *args)
+                    digest = original(hasher, item, *args)
                 finally:
                     frame = frames.pop()
-                self.note_kernel(kernel, digest, frame)
+                note(item, digest, frame, frames[-1])
                 return digest
 
-            return hash_kernel
+            return hash_item
 
-        self.replace(hasher, "__init__", make_init)
-        self.replace(hasher, "hash_adjoint", make_hash_adjoint)
-        self.replace(hasher, "hash_function", make_hash_function)
-        self.replace(hasher, "hash_kernel", make_hash_kernel)
-        self.replace(self.codegen.Adjoint, "get_references", make_get_references)
+        return make
 
     def write_once(self, kind: str, digest: str, make: Any) -> None:
         if kind + digest not in self.written:
             self.written.add(kind + digest)
             self.emit(dict({"t": kind, "digest": digest}, **make()))
 
-    def note_adjoint(self, adjoint: Any, digest: bytes, frame: dict[str, Any], outer: dict[str, Any]) -> None:
+    def note_references(self, references: Any, frame: HashFrame) -> None:
+        """What Warp found that a body refers to: (constants by name, types, functions)."""
+        try:
+            constants, types_used, functions = references
+            frame.constants = {str(name): text_of(value) for name, value in constants.items()}
+            frame.types = [str(getattr(item, "__name__", None) or getattr(item, "key", "?")) for item in types_used]
+            frame.calls = [function.key for function in functions]
+        except Exception as error:
+            self.note_error("references of an adjoint", error)
+
+    def note_adjoint(self, adjoint: Any, digest: bytes, frame: HashFrame, outer: HashFrame) -> None:
+        """A body was hashed, that of a kernel or one of a function's."""
         try:
             name = digest.hex()
-            outer.setdefault("adjoints", []).append(name)
-            outer["functions"].update(frame["functions"])
+            outer.adjoints.append(name)
+            outer.functions.update(frame.functions)
 
             def describe() -> dict[str, Any]:
-                constants, types_used, functions = frame["references"] or ({}, [], [])
                 # Warp 1.10 names the values that it has resolved `static_expressions`.
                 known = vars(adjoint)
                 resolved = known.get("resolved_static_expressions", known.get("static_expressions")) or {}
@@ -3535,11 +3530,11 @@ class Recorder:
                     "args": [
                         [label, self.type_name(kind), self.type_code(kind)] for label, kind in adjoint.arg_types.items()
                     ],
-                    "constants": constants,
-                    "types": types_used,
+                    "constants": frame.constants,
+                    "types": frame.types,
                     "statics": [[str(key), text_of(value)] for key, value in statics],
-                    "calls": functions,
-                    "functions": frame["functions"],
+                    "calls": frame.calls,
+                    "functions": frame.functions,
                 }
 
             self.write_once("adjoint", name, describe)
@@ -3559,23 +3554,25 @@ class Recorder:
             # An annotation without a code; Warp refuses such a kernel later.
             return text_of(kind)
 
-    def note_function(self, function: Any, digest: bytes, frame: dict[str, Any], outer: dict[str, Any]) -> None:
+    def note_function(self, function: Any, digest: bytes, frame: HashFrame, outer: HashFrame) -> None:
+        """A function was hashed, or its digest was known from an earlier caller."""
         try:
             name = digest.hex()
-            outer["functions"][function.key] = name
-            outer["functions"].update(frame["functions"])
+            outer.functions[function.key] = name
+            outer.functions.update(frame.functions)
             root = self.hash_frames[_thread.get_ident()][0]
-            root["functions"][function.key] = name
+            root.functions[function.key] = name
             module = getattr(function.module, "name", None)
             self.write_once(
                 "function",
                 name,
-                lambda: {"key": function.key, "module": module, "adjoints": frame["adjoints"]},
+                lambda: {"key": function.key, "module": module, "adjoints": frame.adjoints},
             )
         except Exception as error:
             self.note_error("hash of a function", error)
 
-    def note_kernel(self, kernel: Any, digest: bytes, frame: dict[str, Any]) -> None:
+    def note_kernel(self, kernel: Any, digest: bytes, frame: HashFrame, _outer: HashFrame) -> None:
+        """A kernel was hashed, a plain one or an instance of a generic one."""
         try:
             name = digest.hex()
             self.write_once(
@@ -3584,7 +3581,7 @@ class Recorder:
                 lambda: {
                     "key": kernel.key,
                     "module": kernel.module.name,
-                    "adjoint": frame["adjoints"][0] if frame["adjoints"] else None,
+                    "adjoint": frame.adjoints[0] if frame.adjoints else None,
                     "options": {str(key): text_of(value) for key, value in kernel.options.items()},
                     "overload": vars(kernel).get("generic_parent") is not None,
                 },
@@ -3592,7 +3589,7 @@ class Recorder:
         except Exception as error:
             self.note_error("hash of a kernel", error)
 
-    def end_hashing(self, hasher: Any, args: Any, root: dict[str, Any], spent: int) -> None:
+    def end_hashing(self, hasher: Any, args: Any, root: HashFrame, spent: int) -> None:
         """A module was hashed: keep its state as text until a load asks for it."""
         try:
             self.hash_ns += spent
@@ -3610,7 +3607,7 @@ class Recorder:
             self.pending_states[digest] = {
                 "options": {str(key): text_of(value) for key, value in options.items()},
                 "kernels": [key.hex() for key in hasher.unique_kernels],
-                "functions": root.get("functions", {}),
+                "functions": root.functions,
             }
             while len(self.pending_states) > 256:
                 self.pending_states.pop(next(iter(self.pending_states)))
@@ -3913,11 +3910,12 @@ class Recorder:
         try:
             devices = [
                 [device.alias, str(device.name), getattr(device, "arch", None) or None]
-                for device in [runtime.cpu_device] + list(runtime.cuda_devices)
+                for device in [runtime.cpu_device, *runtime.cuda_devices]
             ]
-            versions = []
-            for value in (vars(runtime).get("toolkit_version"), vars(runtime).get("driver_version")):
-                versions.append(".".join(str(part) for part in value) if isinstance(value, tuple) else None)
+            versions = [
+                ".".join(str(part) for part in value) if isinstance(value, tuple) else None
+                for value in (vars(runtime).get("toolkit_version"), vars(runtime).get("driver_version"))
+            ]
             self.emit(
                 {
                     "t": "init",
@@ -4003,13 +4001,13 @@ class Recorder:
 
     # -- caches --------------------------------------------------------------------------------------------------
 
-    def patch_caches(self) -> None:
-        """Keep every kernel cache inside the sample, whatever the program sets, and note what it does to them."""
+    def patch_config(self) -> None:
+        """Map the cache directory that the program sets to its private twin, and note what it does to caching."""
         recorder = self
         config = self.warp_config
 
         class ConfigModule(type(config)):  # type: ignore[misc]
-            """The configuration module, with the cache directory mapped to its private twin."""
+            """The configuration module, with the cache directory mapped."""
 
             def __setattr__(self, name: str, value: Any) -> None:
                 if name == "kernel_cache_dir":
@@ -4021,11 +4019,15 @@ class Recorder:
                     recorder.cache_event("caching-off", None, sys._getframe(1))
                 elif name in ("verbose", "quiet") and recorder.is_warp_frame(sys._getframe(1)):
                     # Warp 1.14 to 1.17 warn of these names unless Warp itself is the direct caller.
-                    vars(self)[name] = value
+                    self.__dict__[name] = value
                     return
                 super().__setattr__(name, value)
 
         config.__class__ = ConfigModule
+
+    def patch_caches(self) -> None:
+        """Keep every kernel cache inside the sample, and note when the program clears one."""
+        recorder = self
 
         def make_init_cache(original: Any) -> Any:
             def init_kernel_cache(path: Any = None) -> Any:
@@ -4044,7 +4046,7 @@ class Recorder:
         def make_clear(kind: str) -> Any:
             def make(original: Any) -> Any:
                 def clear(*args: Any, **keywords: Any) -> Any:
-                    recorder.cache_event(kind, vars(config).get("kernel_cache_dir"), sys._getframe(1))
+                    recorder.cache_event(kind, vars(recorder.warp_config).get("kernel_cache_dir"), sys._getframe(1))
                     return original(*args, **keywords)
 
                 return clear
@@ -4156,7 +4158,7 @@ class Twin:
         found = os.stat(real)
         self.identity = (found.st_dev, found.st_ino)
         note = self.private + ".identity"
-        text = "%s %d %d" % (real, found.st_dev, found.st_ino)
+        text = f"{real} {found.st_dev} {found.st_ino}"
         try:
             with open(note, encoding="utf-8") as file:
                 known = file.read()
@@ -4170,11 +4172,10 @@ class Twin:
             with open(note, "w", encoding="utf-8") as file:
                 file.write(text)
         if self.descriptor is not None:
-            try:
+            from contextlib import suppress
+
+            with suppress(OSError):  # the program may have closed it together with all others
                 os.close(self.descriptor)
-            except OSError:
-                # The program closed it together with all others.
-                pass
         self.descriptor = os.open(real, os.O_RDONLY)
 
     def gone(self) -> bool:
@@ -4241,11 +4242,11 @@ def bootstrap(config: dict[str, Any]) -> None:
     try:
         recorder = Recorder(config)
         recorder.watch_processes()
-        sys.meta_path.insert(0, Finder(recorder))  # type: ignore[arg-type]
+        sys.meta_path.insert(0, Finder(recorder))
     except Exception as error:
-        path = os.path.join(config["records"], "%d.failed" % os.getpid())
+        path = os.path.join(config["records"], f"{os.getpid()}.failed")
         with open(path, "w", encoding="utf-8") as file:
-            file.write("%s: %s" % (type(error).__name__, error))
+            file.write(f"{type(error).__name__}: {error}")
     inject = config["inject"]
     while inject in sys.path:
         sys.path.remove(inject)
@@ -4253,7 +4254,7 @@ def bootstrap(config: dict[str, Any]) -> None:
     sys.modules.pop("sitecustomize", None)
     # The one that the injected file hides, if any. Without one the ImportError that Python would have seen goes on to
     # the site module, which expects it and leaves no trace.
-    import sitecustomize  # noqa: F401
+    __import__("sitecustomize")
 
 
 # </recorder>
@@ -4605,7 +4606,7 @@ def site_from(value: list[Any] | None) -> Site | None:
     return None if value is None else Site(value[0], value[1], value[2])
 
 
-def milliseconds(nanoseconds: int | float) -> float:
+def milliseconds(nanoseconds: float) -> float:
     """Nanoseconds as milliseconds, to the microsecond."""
     return round(nanoseconds / 1e6, 3)
 
@@ -4907,7 +4908,7 @@ class Terminated(BaseException):
     """SIGTERM or SIGHUP arrived."""
 
 
-class RunTimeout(Exception):
+class RunTimeout(BaseException):
     """SIGALRM: the run has taken as long as --timeout allows."""
 
 
@@ -5016,11 +5017,8 @@ class SampleFolder:
         for descriptor in self.held:
             os.close(descriptor)
         for path in sorted(set(self.made), key=len, reverse=True):
-            try:
+            with contextlib.suppress(OSError):  # the program put something there, or removed it itself
                 os.rmdir(path)
-            except OSError:
-                # The program put something there, or removed it itself.
-                pass
         shutil.rmtree(self.path, ignore_errors=True)
 
     def module_directories(self) -> list[str]:
@@ -5131,7 +5129,8 @@ def execute(
         )
     except OSError as error:
         raise InputError(f"cannot start {command[0]}: {error.strerror}; check the command after --") from None
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     stdout = OutputReader(process.stdout, private, keep[0], options.echo)
     stderr = OutputReader(process.stderr, private, keep[1], options.echo)
     timed_out = False
@@ -5169,8 +5168,8 @@ def become_subreaper() -> None:
     if sys.platform == "linux":
         import ctypes
 
-        PR_SET_CHILD_SUBREAPER = 36
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        set_child_subreaper = 36
+        ctypes.CDLL(None, use_errno=True).prctl(set_child_subreaper, 1, 0, 0, 0)
 
 
 def descendants() -> dict[int, str]:
@@ -5357,13 +5356,9 @@ def foreign_cached_loads(processes: Sequence[Process]) -> list[str]:
     """Loads of a cold run that came from a cache although nothing in the run had built them."""
     every = [load for process in processes for load in process.loads if load.kind is LoadKind.JIT]
     built = [load for load in every if load.status is not Status.CACHED]
-    foreign = []
-    for load in every:
-        if load.status is Status.CACHED and not any(
-            other.name == load.name and (other.hash or "")[:7] == (load.hash or "")[:7] for other in built
-        ):
-            foreign.append(f"{load.name} {(load.hash or '')[:7]}")
-    return foreign
+    ours = {(load.name, (load.hash or "")[:7]) for load in built}
+    cached = [(load.name, (load.hash or "")[:7]) for load in every if load.status is Status.CACHED]
+    return [f"{name} {digest}" for name, digest in cached if (name, digest) not in ours]
 
 
 def check_run(
@@ -5526,7 +5521,7 @@ class Measurement:
             summary=summarise(samples),
             identities=identity_records(samples),
             findings=findings(samples, tuple(self.gaps)),
-            warnings=tuple([*self.notices, *exact_differences(samples)]),
+            warnings=(*self.notices, *exact_differences(samples)),
             offline={},
         )
 
@@ -5665,7 +5660,8 @@ class Measurer:
                 if kind is RunKind.SETTLE and not (sample.warm is not None and sample.warm.builds):
                     continue
                 run, known, problem = self.run(index, kind, folder, known)
-                sample = dataclasses.replace(sample, **{kind.value: run})
+                done: dict[str, Any] = {kind.value: run}
+                sample = dataclasses.replace(sample, **done)
                 self.measurement.samples[-1] = sample
                 if problem is not None:
                     raise problem
@@ -5805,7 +5801,7 @@ main()
 def json_target(path: str | None) -> Callable[[Report], None]:
     """Check that the report can be written, before anything is measured; returns the function that writes it."""
     if path is None or path == "-":
-        return lambda report: None
+        return lambda _report: None
     folder = os.path.dirname(os.path.abspath(path))
     if os.path.isdir(path):
         raise InputError(f"--json {path}: is a directory; give a file name")
@@ -5864,7 +5860,7 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
         if not separator or not name:
             raise InputError(f"--env {item}: expected NAME=VALUE")
         if name in PRIVATE_VARIABLES:
-            raise InputError(f"--env {name}: the probe sets this variable itself, to a private directory for each sample")
+            raise InputError(f"--env {name}: the probe sets this variable itself, to a private path for each sample")
         env[name] = value
     cwd = os.path.abspath(arguments.cwd or ".")
     if not os.path.isdir(cwd):
@@ -5931,7 +5927,7 @@ _READ_BYTES = 1 << 20
 
 
 def command_parse(args: argparse.Namespace) -> ExitCode:
-    """`parse LOG... [--json FILE|-]`. Raises InputError for a log that cannot be read or a file that cannot be written."""
+    """`parse LOG... [--json FILE|-]`. Raises InputError for what cannot be read or written."""
     logs: list[str] = args.logs
     target: str | None = args.json
     if logs.count("-") > 1:
@@ -5962,7 +5958,7 @@ def parse_logs(logs: list[str]) -> LogReport:
 
 
 def _log_chunks(name: str) -> typing.Iterator[bytes]:
-    """The bytes of a log, in UTF-8 also where it is UTF-16 with a byte order mark (PowerShell 5 redirects into that)."""
+    """The bytes of a log, in UTF-8 also where it is UTF-16 with a byte order mark (as PowerShell 5 redirects)."""
     try:
         with _open_log(name) as stream:
             chunk = stream.read(_READ_BYTES)
@@ -6027,7 +6023,7 @@ def _write_document(target: str, document: Any) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `parse` to the commands; the parsed arguments name `command_parse` as `handler`."""
+    """Add `parse` to the commands; the parsed arguments name `command_parse` as `run`."""
     parser = commands.add_parser(
         "parse",
         help="read Warp's module lines out of a log",
@@ -6055,7 +6051,8 @@ def positive_seconds(text: str) -> float:
     return value
 
 
-def add_measure_parser(commands: Any) -> None:
+def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `measure` to the commands; the parsed arguments name `command_measure` as `run`."""
     parser = commands.add_parser(
         "measure",
         help="run a command cold and warm, and report what it built and launched",
@@ -6098,11 +6095,13 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def raise_terminated(number: int, frame: object) -> NoReturn:
+def raise_terminated(_number: int, _frame: object) -> NoReturn:
+    """The handler of SIGTERM and SIGHUP."""
     raise Terminated
 
 
-def raise_timeout(number: int, frame: object) -> NoReturn:
+def raise_timeout(_number: int, _frame: object) -> NoReturn:
+    """The handler of SIGALRM."""
     raise RunTimeout
 
 
