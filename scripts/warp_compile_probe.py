@@ -756,7 +756,10 @@ _BANNER_ANCHOR = b" initialized:"
 # A quotation mark as Warp prints it, or as JSON, HTML, a shell or a word processor rewrote it.
 _QUOTE = rb"(?:\\?'|\\u0027|&#39;|&#x27;|\xe2\x80[\x98\x99])"
 _DEVICE = (
-    rb"(load on device) " + _QUOTE + rb"([^\x00-\x20\x7f'\"\\<>{}&]{1,64}?)" + _QUOTE
+    rb"(load on device) "
+    + _QUOTE
+    + rb"([^\x00-\x20\x7f'\"\\<>{}&]{1,64}?)"
+    + _QUOTE
     + rb"(?: \(block_dim=(\d{1,9})\))?"
 )
 _TIME = rb" took (\d{1,12}(?:\.\d{1,6})?) ms"
@@ -1207,8 +1210,8 @@ def log_notes(
             Notice(
                 "block-dim-not-shown",
                 "without block_dim in the lines, several hashes of a module prove no rebuild: from Warp 1.5 on"
-                " block_dim is in the hash. Warp 1.9 and later print it in debug output (wp.config.log_level = wp.LOG_DEBUG;"
-                " before 1.14 wp.config.verbose = True)",
+                " block_dim is in the hash. Warp 1.9 and later print it in debug output (wp.config.log_level ="
+                " wp.LOG_DEBUG; before 1.14 wp.config.verbose = True)",
             )
         )
     if flags.compiled_again:
@@ -1248,6 +1251,7 @@ def _repeated_lines(builds: list[LogBuild]) -> int:
     """How many compiled records have the identity and the time of an earlier one."""
     compiled = [build for build in builds if build.status is Status.COMPILED]
     return len(compiled) - len({(one.name, one.hash, one.device, one.block_dim, one.ms) for one in compiled})
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Statistics
@@ -2326,9 +2330,7 @@ def _log_table(builds: tuple[LogBuild, ...]) -> list[str]:
     return lines
 
 
-def _log_row(
-    digits: str, device: str, block_dim: int | None, name: str, builds: list[LogBuild]
-) -> tuple[float, str]:
+def _log_row(digits: str, device: str, block_dim: int | None, name: str, builds: list[LogBuild]) -> tuple[float, str]:
     """The time of all loads of one row, and the row."""
     ms = sum(build.ms for build in builds)
     counts = {status: sum(build.count for build in builds if build.status is status) for status in Status}
@@ -4523,8 +4525,7 @@ class LaunchReader:
             graph_replays_unknown=unknown,
             kernels=tuple(kernels),
             entries=tuple(
-                LaunchEntry(kernel, dim, adjoint, counts[index])
-                for (kernel, dim, adjoint), index in entries.items()
+                LaunchEntry(kernel, dim, adjoint, counts[index]) for (kernel, dim, adjoint), index in entries.items()
             ),
             streams=tuple(streams),
         )
@@ -4552,9 +4553,7 @@ class LaunchReader:
     def _thread_ids(self, thread: int) -> array.array[int]:
         """All ids of a thread: the flushed chunks, then what is left in the mapped buffer."""
         ids = array.array("I")
-        chunks = sorted(
-            (line["sequence"], line["z"]) for line in self.file.of("ids") if line["thread"] == thread
-        )
+        chunks = sorted((line["sequence"], line["z"]) for line in self.file.of("ids") if line["thread"] == thread)
         for _, packed in chunks:
             ids.frombytes(zlib.decompress(base64.b64decode(packed)))
         try:
@@ -4772,7 +4771,11 @@ def process_phases(
     before = milliseconds(warp["start"] - start["at"]) if warp is not None else 0.0
     importing = milliseconds(warp["end"] - warp["start"]) if warp is not None else 0.0
     initialising = milliseconds(init["end"] - init["start"]) if init is not None else 0.0
-    loading = union_ms((load.start_ms - load.hash_ms, load.end_ms) for load in loads if load.start_ms is not None and load.end_ms is not None)
+    loading = union_ms(
+        (load.start_ms - load.hash_ms, load.end_ms)
+        for load in loads
+        if load.start_ms is not None and load.end_ms is not None
+    )
     total = milliseconds(end["at"] - born)
     rest = total - interpreter - before - importing - initialising - loading
     return ProcessPhases(interpreter, before, importing, initialising, round(loading, 3), round(max(0.0, rest), 3))
@@ -5340,7 +5343,9 @@ def directory_matches(name: str, module: str, digest: str | None) -> bool:
     return bool(digest and name.endswith(f"_{digest[:7]}")) or name == f"wp_{module}"
 
 
-def log_only_loads(records: Sequence[LogRecord], loads: Sequence[Load], directories: Sequence[str], gap: bool) -> list[Load]:
+def log_only_loads(
+    records: Sequence[LogRecord], loads: Sequence[Load], directories: Sequence[str], gap: bool
+) -> list[Load]:
     """Loads that the output shows and no recorder saw. A line that repeats one (a test report, say) is no load, nor is
     one that neither a cache directory nor a gap in the recording can explain: programs print look-alikes."""
     unmatched: dict[LogRecord, None] = {}
@@ -5374,9 +5379,7 @@ def check_run(
         gaps.append(root_gap(command))
     loads = [load for process in read.processes for load in process.loads]
     fresh = [name for name in found if name not in set(known)]
-    unexplained = [
-        name for name in fresh if not any(directory_matches(name, load.name, load.hash) for load in loads)
-    ]
+    unexplained = [name for name in fresh if not any(directory_matches(name, load.name, load.hash) for load in loads)]
     records = executed.stdout.records + executed.stderr.records
     blind = any(gap.reason in BLINDING_GAPS for gap in gaps)
     extra = log_only_loads(records, loads, unexplained, blind)
@@ -6021,6 +6024,7 @@ def _write_document(target: str, document: Any) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 # Argument parser and main
 # ---------------------------------------------------------------------------------------------------------------------
+
 
 def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `parse` to the commands; the parsed arguments name `command_parse` as `run`."""
