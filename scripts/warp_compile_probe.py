@@ -1453,10 +1453,7 @@ def iter_launch_ids(stream: LaunchStream, limit: int | None = None) -> Iterator[
 
 def decode_stream(stream: LaunchStream) -> array[int]:
     """All indices that a stream keeps, in order: 4 bytes each. Raises InputError where it is damaged."""
-    ids = array("I")
-    for chunk in iter_launch_ids(stream):
-        ids.extend(chunk)
-    return ids
+    return array("I", itertools.chain.from_iterable(iter_launch_ids(stream)))
 
 
 def _unpack(data: str, size: int) -> Iterator[bytes]:
@@ -1497,12 +1494,14 @@ class Thread:
 def number_launches(ids: array[int], numbers: tuple[int, ...]) -> array[int]:
     """`numbers[index]` for each index, 4 bytes each. Raises InputError for an index that is out of range."""
     try:
-        if ids.itemsize == 1 and max(ids) < len(numbers) and max(numbers) < 256:
+        if ids.itemsize == 1 and len(numbers) <= 256 and max(numbers, default=256) < 256:
             # Much faster than the general way, and most programs launch fewer than 256 different things.
-            wide = bytearray(4 * len(ids))
-            first = 0 if sys.byteorder == "little" else 3
-            wide[first::4] = ids.tobytes().translate(bytes(numbers).ljust(256))
-            return array("I", bytes(wide))
+            raw = ids.tobytes()
+            if not raw.translate(None, delete=bytes(range(len(numbers)))):
+                wide = bytearray(4 * len(raw))
+                first = 0 if sys.byteorder == "little" else 3
+                wide[first::4] = raw.translate(bytes(numbers).ljust(256))
+                return array("I", bytes(wide))
         return array("I", map(numbers.__getitem__, ids))
     except IndexError:
         raise InputError("damaged report: a launch that is not in the table of launches") from None
@@ -1572,7 +1571,7 @@ class LaunchReader:
 
     def digest(self, stream: LaunchStream, numbers: tuple[int, ...], limit: int | None = None) -> str:
         """A digest of the numbers of the launches that a stream keeps, of at most `limit`, in order."""
-        key = (limit, stream.data, stream.count, stream.width, numbers)
+        key = (limit, stream.data, stream.count, stream.width, stream.order, numbers)
         known = self._digests.get(key)
         if known is None:
             digest = hashlib.sha256()
@@ -1585,15 +1584,16 @@ class LaunchReader:
 def count_launches(threads: Sequence[Thread]) -> collections.Counter[int]:
     """How often each launch happened in threads of a process: all of it, unless they are EXACT."""
     counts: collections.Counter[int] = collections.Counter()
-    if all(thread.stream.order is Order.EXACT for thread in threads):
-        for thread in threads:
-            for index, count in collections.Counter(
-                itertools.chain.from_iterable(iter_launch_ids(thread.stream))
-            ).items():
-                counts[thread.numbers[index]] += count
-    else:
+    if any(thread.stream.order is not Order.EXACT for thread in threads):
         for number, entry in zip(threads[0].numbers, threads[0].launches.entries, strict=True):
             counts[number] += entry.count
+        return counts
+    for thread in threads:
+        by_index: collections.Counter[int] = collections.Counter()
+        for ids in iter_launch_ids(thread.stream):
+            by_index.update(ids)
+        for index, count in by_index.items():
+            counts[thread.numbers[index]] += count
     return counts
 
 
@@ -1885,10 +1885,15 @@ def find_renames(baseline: Report, candidate: Report) -> tuple[Rename, ...]:
     before, after = _names_by_content(baseline), _names_by_content(candidate)
     renames = []
     for (content, args), old_names in before.items():
-        new_names = after.get((content, args), {})
+        new_names = after.get((content, args))
+        if new_names is None:
+            continue
         gone = [name for name in old_names if name not in new_names]
         new = [name for name in new_names if name not in old_names]
-        for (old_key, old_module), (new_key, new_module) in zip(gone, new, strict=False):
+        # Two kernels of the same content may have become one, or one two.
+        for old_name, new_name in itertools.zip_longest(gone, new):
+            old_key, old_module = old_name or next(iter(old_names))
+            new_key, new_module = new_name or next(iter(new_names))
             renames.append(Rename(content, old_key, old_module, new_key, new_module))
     return tuple(renames)
 

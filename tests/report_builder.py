@@ -111,18 +111,22 @@ def make_report(
 
 
 def change(report: probe.Report, **changes: object) -> probe.Report:
-    """A report with other fields, also those of its environment, options or summary (timed ones by their values)."""
+    """A report with other fields, or fields of its environment, options or summary (timed ones by their values)."""
     for name, value in changes.items():
-        for part in ("environment", "options", "summary"):
-            inner = getattr(report, part)
-            if inner is not None and hasattr(inner, name):
-                timed = isinstance(value, tuple) and name.endswith(("_ms", "_factor", "_share"))
-                inner = dataclasses.replace(inner, **{name: probe.timed(value) if timed else value})
-                report = dataclasses.replace(report, **{part: inner})
-                break
-        else:
+        part = next(
+            part for part in (None, "environment", "options", "summary") if hasattr(get_part(report, part), name)
+        )
+        if part is None:
             report = dataclasses.replace(report, **{name: value})
+            continue
+        is_timed = part == "summary" and isinstance(value, tuple)
+        inner = dataclasses.replace(get_part(report, part), **{name: timed(value) if is_timed else value})
+        report = dataclasses.replace(report, **{part: inner})
     return report
+
+
+def get_part(report: probe.Report, part: str | None) -> object:
+    return report if part is None else getattr(report, part)
 
 
 def make_environment() -> probe.Environment:
@@ -247,10 +251,10 @@ def make_kernel(launch: Launch) -> probe.LaunchedKernel:
     return probe.LaunchedKernel(
         key=launch.key,
         module=launch.module,
-        hash=hashlib.sha256(launch.module.encode()).hexdigest(),
+        hash=hashlib.sha256(launch.module.encode(errors="replace")).hexdigest(),
         device=launch.device,
         block_dim=launch.block_dim,
-        content=hashlib.sha256(does.encode()).hexdigest(),
+        content=hashlib.sha256(does.encode(errors="replace")).hexdigest(),
         args=launch.args,
     )
 
@@ -330,8 +334,10 @@ def overlap(run: probe.Run) -> float:
     for process in run.processes:
         starts = {load.start_ms for load in process.loads}
         together = len(starts) < len(process.loads)
-        union += max((load.ms for load in process.loads), default=0.0) if together else sum(
-            load.ms for load in process.loads
+        union += (
+            max((load.ms for load in process.loads), default=0.0)
+            if together
+            else sum(load.ms for load in process.loads)
         )
     return sum(load.ms for load in loads_of(run)) / union if union else 1.0
 
@@ -354,7 +360,9 @@ def make_identities(samples: list[probe.Sample]) -> tuple[probe.IdentityRecord, 
                 warm=count_by_status(first.warm, key),
                 ms=timed(times),
                 samples_seen=len(complete),
-                generated_source_bytes=max((load.generated_source_bytes for load in select(first.cold, key)), default=0),
+                generated_source_bytes=max(
+                    (load.generated_source_bytes for load in select(first.cold, key)), default=0
+                ),
                 causes=(),
                 sites=(probe.Site("program.py", 10, "main"),),
                 launches=1,
