@@ -360,6 +360,7 @@ def make_identities(samples: list[probe.Sample]) -> tuple[probe.IdentityRecord, 
                 warm=count_by_status(first.warm, key),
                 ms=timed(times),
                 samples_seen=len(complete),
+                phases=None,
                 generated_source_bytes=max(
                     (load.generated_source_bytes for load in select(first.cold, key)), default=0
                 ),

@@ -51,7 +51,7 @@ def run(tmp_path, capsys, monkeypatch):
         probe.add_compare_parser(parser.add_subparsers())
         options = parser.parse_args(["compare", *words])
         try:
-            code = options.handler(options)
+            code = options.run(options)
         except probe.ProbeError as error:
             print(error, file=sys.stderr)
             code = error.exit_code
