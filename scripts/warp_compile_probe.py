@@ -178,6 +178,7 @@ class CacheEventKind(str, enum.Enum):
     DIRECTORY_SET = "directory-set"
     DIRECTORY_DELETED = "directory-deleted"
     CACHING_OFF = "caching-off"
+    DRIVER_CACHE_OFF = "driver-cache-off"
 
 
 class GapReason(str, enum.Enum):
@@ -217,6 +218,7 @@ class CauseReason(str, enum.Enum):
     FUNCTION_CHANGED = "function-changed"
     STRUCT_CHANGED = "struct-changed"
     OPTION_CHANGED = "option-changed"
+    OPTION_RESTATED = "option-restated"
     SAME_HASH_AGAIN = "same-hash-again"
     NOTHING_OBVIOUS = "nothing-obvious"
 
@@ -264,6 +266,29 @@ class Phases:
 
 
 @dataclass(frozen=True)
+class UnreachedOption:
+    """A configuration value that a module had copied at its creation and that was assigned another value since."""
+
+    name: str
+    module_value: str
+    config_value: str
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A kernel in a module that was loaded: `unique` if it has a module of its own, `backward` if adjoint code is built
+    for it, `overload` if it is an instance of a generic kernel; `unrolled` is the largest number of copies of a loop
+    body in it (1 without constant loops)."""
+
+    key: str
+    site: Site
+    unique: bool
+    overload: bool
+    backward: bool
+    unrolled: int
+
+
+@dataclass(frozen=True)
 class LtoArtifact:
     """One link-time-optimisation artifact as it was compiled (not one that was found in the cache)."""
 
@@ -278,6 +303,7 @@ class Load:
 
     `ms` is Warp's own timer interval, from `start_ms` to `end_ms`; `hash_ms` lies before it. `hash` has 64 hex digits
     (7 where only a log line is known, null where Warp strips it). `workers` is set for loads through `force_load`.
+    `option_set` and `kernels` are indices into the `option_sets` and `built_kernels` of the process.
     """
 
     name: str
@@ -297,6 +323,10 @@ class Load:
     lto: tuple[LtoArtifact, ...]
     site: Site | None
     workers: int | None
+    in_capture: bool
+    option_set: int | None
+    kernels: tuple[int, ...]
+    unreached: tuple[UnreachedOption, ...]
     cause: Cause | None
     error: str | None
 
@@ -313,6 +343,17 @@ class CacheEvent:
     kind: CacheEventKind
     at_ms: float
     path: str | None
+    site: Site | None
+
+
+@dataclass(frozen=True)
+class ConfigEvent:
+    """An assignment to `warp.config` by the program, values as text."""
+
+    name: str
+    before: str
+    after: str
+    at_ms: float
     site: Site | None
 
 
@@ -387,6 +428,7 @@ class Process:
 
     `path` names it across runs: "0" is the first one, "0.1" its second child. `how` is how it came to be: "exec" (a
     fresh interpreter) or "fork". `hash_ms` is all time spent hashing modules, with or without a load that followed.
+    `option_sets` are the resolved module options of its loads, `tapes` how often it began to record a tape.
     """
 
     pid: int
@@ -405,6 +447,10 @@ class Process:
     hashings: int
     loads: tuple[Load, ...]
     cache_events: tuple[CacheEvent, ...]
+    config_events: tuple[ConfigEvent, ...]
+    option_sets: tuple[dict[str, str], ...]
+    built_kernels: tuple[BuiltKernel, ...]
+    tapes: int
     launches: Launches
     hook_errors: tuple[str, ...]
 
@@ -1444,32 +1490,60 @@ MAX_EVIDENCE = 12
 class Mechanism(str, enum.Enum):
     """What a finding can say; a closed set, explained in `MECHANISMS`."""
 
+    CS_1 = "CS-1"
+    CS_2 = "CS-2"
+    CS_3 = "CS-3"
+    CS_4 = "CS-4"
+    CS_5 = "CS-5"
+    CS_6 = "CS-6"
+    CS_7 = "CS-7"
+    CS_8 = "CS-8"
+    CS_9 = "CS-9"
+    CS_10 = "CS-10"
+    CS_11 = "CS-11"
+    CS_12 = "CS-12"
+    CS_13 = "CS-13"
     REBUILD = "rebuild"
     UNPROVEN_REBUILD = "unproven-rebuild"
-    VARIANT = "variant"
     VARIANT_NEVER_LAUNCHED = "variant-never-launched"
     BUILT_PER_PROCESS = "built-per-process"
-    WARM_BUILD = "warm-build"
+    OPTION_NEVER_ARRIVED = "option-never-arrived"
+    IDENTITY_UNSTABLE = "identity-unstable"
     SECOND_RUN_BUILD = "second-run-build"
     CACHED_LOAD_COST = "cached-load-cost"
     HASHING_COST = "hashing-cost"
     BUILDS_OVERLAPPED = "builds-overlapped"
-    LINK_DOMINATED = "link-dominated"
+    CPU_PARALLEL_LOAD = "cpu-parallel-load"
+    LOAD_IN_CAPTURE = "load-in-capture"
     BUILD_ERROR = "build-error"
 
 
 MECHANISMS: dict[Mechanism, str] = {
+    Mechanism.CS_1: "A module was built again because its kernels or functions changed after it was first loaded.",
+    Mechanism.CS_2: "A filled cache was not reused: cleared, off, thrown away, or another one for each run.",
+    Mechanism.CS_3: "A module was built again because an option of it was set after it was first loaded.",
+    Mechanism.CS_4: "Several modules of one kernel each repeat the fixed cost of a build.",
+    Mechanism.CS_5: "A process built a module at several block_dims on one device.",
+    Mechanism.CS_6: "A module was built again for new instances of a generic kernel.",
+    Mechanism.CS_7: "Link-time optimisation takes most of the time of building a module.",
+    Mechanism.CS_8: "CPU loads overlapped on several threads.",
+    Mechanism.CS_9: 'Several modules made by module="unique" repeat the fixed cost of a build.',
+    Mechanism.CS_10: "Backward code was built and not used in this run.",
+    Mechanism.CS_11: "Unrolled loops make the generated source large.",
+    Mechanism.CS_12: "The precompiled header is off, or built for too few modules to pay.",
+    Mechanism.CS_13: "Independent CUDA modules were built one at a time.",
     Mechanism.REBUILD: "A process built a module that it had already built for the same device and block_dim.",
     Mechanism.UNPROVEN_REBUILD: "The output shows several hashes of a module and no block_dim: rebuilds, or variants.",
-    Mechanism.VARIANT: "A process built a module at several block_dims on one device.",
     Mechanism.VARIANT_NEVER_LAUNCHED: "A process built a module at a block_dim at which it launched none of it.",
     Mechanism.BUILT_PER_PROCESS: "Several processes of one run each built the same module.",
-    Mechanism.WARM_BUILD: "The run that found the caches filled still built modules.",
+    Mechanism.OPTION_NEVER_ARRIVED: "A configuration value was assigned after its modules were created.",
+    Mechanism.IDENTITY_UNSTABLE: "A module has another hash in every run of unchanged code.",
     Mechanism.SECOND_RUN_BUILD: "The second run still built modules, the third one no longer did.",
     Mechanism.CACHED_LOAD_COST: "Loading modules from a filled cache takes notable time.",
     Mechanism.HASHING_COST: "Hashing modules that are not loaded afterwards takes notable time.",
     Mechanism.BUILDS_OVERLAPPED: "Modules were built at the same time, so their timers count some time twice.",
-    Mechanism.LINK_DOMINATED: "Link-time optimisation takes most of the time of building a module.",
+    Mechanism.CPU_PARALLEL_LOAD: "A load that can target the CPU was asked for with more than one worker.",
+    Mechanism.LOAD_IN_CAPTURE: "A module was loaded while a graph was being captured.",
     Mechanism.BUILD_ERROR: "A module load took time and ended with an error.",
 }
 
@@ -1972,7 +2046,7 @@ def _find_variants(case: Case, uncredited: frozenset[int]) -> list[Claim]:
         dims = _listed([str(dim) for dim in sorted({dim for _, by_dim in groups for dim in by_dim})], 8)
         unused = "; some were launched at one of these only" if redundant else ""
         finding = _finding(
-            Mechanism.VARIANT,
+            Mechanism.CS_5,
             FindingKind.REDUNDANT if redundant else FindingKind.HINT,
             module=(name, device, None),
             cost_ms=_total_ms(further),
@@ -1985,35 +2059,43 @@ def _find_variants(case: Case, uncredited: frozenset[int]) -> list[Claim]:
 
 
 def _find_warm_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
-    """What the concluding warm run built, and what the program did to its caches."""
+    """What the concluding warm run built: the same hashes again (the cache was not reused), or others."""
     warm = case.sample.warm
-    builds = builds_of(warm)
-    if not builds:
-        return []
     identity_of = identity_resolver([case.sample.cold, warm])
     cold_identities = {identity_of(load) for load in builds_of(case.sample.cold)}
-    again = sum(identity_of(load) in cold_identities for load in builds)
-    evidence = []
+    builds = builds_of(warm)
+    again = [load for load in builds if identity_of(load) in cold_identities]
+    other = [load for load in builds if identity_of(load) not in cold_identities]
+    claims = []
     if again:
-        evidence.append(f"{again} with the hash that the cold run built: the cache was not reused")
-    if again < len(builds):
-        evidence.append(f"{len(builds) - again} with a hash that the cold run did not build: it differs between runs")
-    events = [event for process in warm.processes for event in process.cache_events]
-    evidence += dict.fromkeys(map(_event_line, events))
-    evidence += [_load_line(load) for load in builds]
-    return [
-        Claim(
-            _finding(
-                Mechanism.WARM_BUILD,
-                FindingKind.REDUNDANT,
-                cost_ms=math.fsum(load.ms for load in builds),
-                evidence=evidence,
-                where=_first_site([*events, *builds]),
-                text=f"With the caches filled, the program still built {plural(len(builds), 'module')}:"
-                " every start pays for them again.",
-            )
+        events = [event for process in warm.processes for event in process.cache_events]
+        words = [word for process in warm.processes for word in process.argv[1:]]
+        maintenance = next((word for word in words if MAINTENANCE_WORD.match(word)), None)
+        purpose = (
+            f", as the command asks for with {maintenance}" if maintenance else ": every start pays for them again"
         )
-    ]
+        finding = _finding(
+            Mechanism.CS_2,
+            FindingKind.HINT if maintenance else FindingKind.REDUNDANT,
+            cost_ms=math.fsum(load.ms for load in again),
+            evidence=[*dict.fromkeys(map(_event_line, events)), *map(_load_line, again)],
+            where=_first_site([*events, *again]),
+            text=f"With the caches filled, the program still built {plural(len(again), 'module')} with the hash that"
+            f" the cold run had built{purpose}.",
+        )
+        claims.append(Claim(finding))
+    if other:
+        finding = _finding(
+            Mechanism.IDENTITY_UNSTABLE,
+            FindingKind.REDUNDANT,
+            cost_ms=math.fsum(load.ms for load in other),
+            evidence=[line for load in other for line in (_load_line(load), *map(change_text, _changes(load)))],
+            where=_first_site(other),
+            text=f"With the caches filled, the program still built {plural(len(other), 'module')} with a hash that the"
+            " cold run did not build: its identity differs between runs of unchanged code.",
+        )
+        claims.append(Claim(finding))
+    return claims
 
 
 def _find_second_run_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
@@ -2123,7 +2205,7 @@ def _find_link_dominated(case: Case, _uncredited: frozenset[int]) -> list[Claim]
         total = math.fsum(load.ms for load, _ in builds)
         artifacts = [artifact for load, _ in builds for artifact in load.lto]
         finding = _finding(
-            Mechanism.LINK_DOMINATED,
+            Mechanism.CS_7,
             FindingKind.HINT,
             module=(name, device, None),
             cost_ms=linking,
@@ -2191,12 +2273,344 @@ def _find_built_per_process(case: Case, _uncredited: frozenset[int]) -> list[Cla
     ]
 
 
+# Rules for the mechanisms CS-1 to CS-13, from causes, options and kernels of the builds.
+
+CAUSE_MECHANISMS: dict[CauseReason, Mechanism] = {
+    CauseReason.KERNEL_ADDED: Mechanism.CS_1,
+    CauseReason.KERNEL_REDEFINED: Mechanism.CS_1,
+    CauseReason.KERNEL_REMOVED: Mechanism.CS_1,
+    CauseReason.FUNCTION_CHANGED: Mechanism.CS_1,
+    CauseReason.STRUCT_CHANGED: Mechanism.CS_1,
+    CauseReason.GENERIC_INSTANCE_ADDED: Mechanism.CS_6,
+    CauseReason.OPTION_CHANGED: Mechanism.CS_3,
+    CauseReason.OPTION_RESTATED: Mechanism.CS_3,
+    CauseReason.SAME_HASH_AGAIN: Mechanism.CS_2,
+}
+CHANGED_MODULE_TEXTS: dict[Mechanism, str] = {
+    Mechanism.CS_1: "kernels were defined, redefined or dropped after it was first loaded",
+    Mechanism.CS_2: "its cache was cleared or off, or it was unloaded, and nothing in it had changed",
+    Mechanism.CS_3: "a module option was set after it was first loaded",
+    Mechanism.CS_6: "a generic kernel met new argument types after it was first loaded",
+}
+SINGLE_KERNEL_MODULES = 3  # from how many on modules of one kernel count as too finely cut
+LARGE_SOURCE_BYTES = 40_000  # generated source a kernel from which its unrolled loops are worth a look
+PARALLEL_CEILING = 1.3  # sum of builds over the largest one, from which overlapping them could pay
+MAINTENANCE_WORD = re.compile(
+    r"^-*(rebuild|clean|clear|purge|reset|relink|refresh|invalidate)([-_=].*)?$", re.IGNORECASE
+)
+
+
+def _find_changed_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Rebuilds whose cause is known: one finding a mechanism, module, device and block_dim."""
+    groups: dict[tuple[Mechanism, str, str, int | None], list[tuple[Build, float]]] = {}
+    for slot in _build_slots(case.builds).values():
+        for build, avoidable in zip(slot[1:], _avoidable_parts(slot), strict=True):
+            cause = build.load.cause
+            mechanism = CAUSE_MECHANISMS.get(cause.reason) if cause is not None else None
+            if mechanism is not None and build.number in uncredited:
+                load = build.load
+                groups.setdefault((mechanism, load.name, load.device, load.block_dim), []).append((build, avoidable))
+    claims = []
+    for (mechanism, name, device, block_dim), found in groups.items():
+        builds = [build for build, _ in found]
+        changes = list(dict.fromkeys(change for build in builds for change in _changes(build.load)))
+        finding = _finding(
+            mechanism,
+            FindingKind.REDUNDANT,
+            module=(name, device, block_dim),
+            cost_ms=_total_ms(builds),
+            avoidable_ms=math.fsum(part for _, part in found),
+            evidence=[*map(change_text, changes), *(_how(build.load) for build in builds)],
+            where=next((change.site for change in changes if change.site), _first_site(b.load for b in builds)),
+            text=f"{name} was built again {plural(len(builds), 'time')} on {device}{_at_dim(block_dim)}:"
+            f" {CHANGED_MODULE_TEXTS[mechanism]}.",
+        )
+        claims.append(Claim(finding, frozenset(build.number for build in builds)))
+    return claims
+
+
+def _avoidable_parts(slot: Sequence[Build]) -> list[float]:
+    """What each rebuild of a slot would save if its module were built once, as large as its dearest build: the sum of
+    all but the dearest. Where the dearest is a rebuild itself, the first build's time is what it would save."""
+    dearest = max(range(len(slot)), key=lambda index: slot[index].load.ms)
+    return [slot[0].load.ms if index == dearest else slot[index].load.ms for index in range(1, len(slot))]
+
+
+def _changes(load: Load) -> tuple[Change, ...]:
+    return load.cause.changes if load.cause is not None else ()
+
+
+def change_text(change: Change) -> str:
+    """One difference between two identities, in words: before this, now that, and where."""
+    where = f" (at {place(change.site)})" if change.site else ""
+    values = "" if change.before is None and change.after is None else f": before {change.before}, now {change.after}"
+    phrases = {
+        CauseReason.KERNEL_ADDED: f"kernel {change.name} was added",
+        CauseReason.KERNEL_REMOVED: f"kernel {change.name} was no longer alive",
+        CauseReason.KERNEL_REDEFINED: f"kernel {change.name} was redefined{values}",
+        CauseReason.GENERIC_INSTANCE_ADDED: f"generic kernel {change.name} gained the instance ({change.after})",
+        CauseReason.FUNCTION_CHANGED: f"function {change.name} changed",
+        CauseReason.STRUCT_CHANGED: f"struct {change.name} changed{values}",
+        CauseReason.OPTION_CHANGED: f"option {change.name}{values}",
+        CauseReason.OPTION_RESTATED: f"option {change.name}{values}, the same thing said: only the hash moved",
+        CauseReason.SAME_HASH_AGAIN: f"{change.name}{f' of {change.after}' if change.after else ''}",
+    }
+    return phrases.get(change.reason, change.reason.value) + where
+
+
+def _find_never_arrived(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Configuration that a program assigned after a module had copied it: the module never saw the new value."""
+    missed: dict[str, dict[str, list[Load]]] = {}
+    for load in loads_of(case.sample.cold):
+        for option in load.unreached:
+            missed.setdefault(option.name, {}).setdefault(
+                f"{option.module_value} instead of {option.config_value}", []
+            ).append(load)
+    claims = []
+    for name, by_value in missed.items():
+        loads = [load for group in by_value.values() for load in group]
+        events = [e for process in case.sample.cold.processes for e in process.config_events if e.name == name]
+        modules = _listed(sorted({load.name for load in loads}), 8)
+        finding = _finding(
+            Mechanism.OPTION_NEVER_ARRIVED,
+            FindingKind.REDUNDANT,
+            module=(loads[0].name if len({load.name for load in loads}) == 1 else None, None, None),
+            cost_ms=math.fsum(load.ms for load in loads if load.is_build),
+            evidence=[
+                *(f"{_listed(sorted({load.name for load in group}), 6)}: {value}" for value, group in by_value.items()),
+                *(f"warp.config.{e.name} = {e.after} at {place(e.site)}" for e in events if e.site),
+            ],
+            where=next((event.site for event in reversed(events) if event.site), None),
+            text=f"warp.config.{name} was assigned after {modules} had been created, so it never arrived there:"
+            " modules copy it when their first kernel is defined.",
+        )
+        claims.append(Claim(finding))
+    return claims
+
+
+def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Modules of one kernel that belong together: each repeats the fixed cost of a build."""
+    groups: dict[tuple[bool, str, str, int | None, str], list[tuple[Build, BuiltKernel]]] = {}
+    for build in case.builds:
+        process = case.sample.cold.processes[build.owner]
+        load = build.load
+        if build.number not in uncredited or len(load.kernels) != 1 or load.option_set is None:
+            continue
+        kernel = process.built_kernels[load.kernels[0]]
+        options = {name: value for name, value in process.option_sets[load.option_set].items() if name != "block_dim"}
+        key = (kernel.unique, kernel.site.file, load.device, load.block_dim, str(sorted(options.items())))
+        groups.setdefault(key, []).append((build, kernel))
+    claims = []
+    for (unique, file, device, block_dim, _), found in groups.items():
+        if len({build.load.name for build, _ in found}) < SINGLE_KERNEL_MODULES:
+            continue
+        builds = [build for build, _ in found]
+        own = [build.load.ms - _header_ms(build) for build in builds]
+        fixed = min(own)
+        sort = 'modules of one kernel each (module="unique")' if unique else "modules of one kernel each"
+        finding = _finding(
+            Mechanism.CS_9 if unique else Mechanism.CS_4,
+            FindingKind.REDUNDANT,
+            module=(None, device, block_dim),
+            cost_ms=_total_ms(builds),
+            avoidable_ms=fixed * (len(builds) - 1),
+            evidence=[
+                f"the smallest took {duration(fixed)} without the header: the fixed cost that each repeats",
+                *(f"{kernel.key}: {_how(build.load)}" for build, kernel in found),
+            ],
+            where=found[0][1].site,
+            text=f"{plural(len(builds), 'module')} of {file} are {sort} with equal options: grouped by what is loaded"
+            " together they would pay the fixed cost of a build once.",
+        )
+        claims.append(Claim(finding, frozenset(build.number for build in builds)))
+    return claims
+
+
+def _find_parallel_cpu_loads(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Loads with several workers that can target the CPU: Warp's native CPU compiler has lost kernels that way."""
+    loads = [load for load in loads_of(case.sample.cold) if load.device == "cpu" and (load.workers or 0) > 1]
+    if not loads:
+        return []
+    spans = [(load.start_ms, load.end_ms) for load in loads if load.start_ms is not None and load.end_ms is not None]
+    overlapped = math.fsum(end - start for start, end in spans) > union_ms(spans) * 1.001
+    mechanism = Mechanism.CS_8 if overlapped else Mechanism.CPU_PARALLEL_LOAD
+    return [
+        Claim(
+            _finding(
+                mechanism,
+                FindingKind.HINT,
+                module=(None, "cpu", None),
+                cost_ms=math.fsum(load.ms for load in loads),
+                evidence=map(_load_line, loads),
+                where=_first_site(loads),
+                text=f"{plural(len(loads), 'CPU load')} ran with up to {max(load.workers or 0 for load in loads)}"
+                f" workers{' at the same time' if overlapped else ''}: use at most one where a load can target the CPU.",
+            )
+        )
+    ]
+
+
+def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Adjoint code in modules of a run that recorded no tape and launched no adjoint."""
+    processes = case.sample.cold.processes
+    if any(process.tapes for process in processes):
+        return []
+    if any(entry.adjoint for process in processes for entry in process.launches.entries):
+        return []
+    found = []
+    for build in case.builds:
+        kernels = [processes[build.owner].built_kernels[index] for index in build.load.kernels]
+        count = sum(kernel.backward for kernel in kernels)
+        if count:
+            found.append((build, count, len(kernels)))
+    if not found:
+        return []
+    modules = {build.load.name for build, _, _ in found}
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_10,
+                FindingKind.HINT,
+                module=(modules.pop() if len(modules) == 1 else None, None, None),
+                cost_ms=_total_ms(build for build, _, _ in found),
+                evidence=[
+                    f"{build.load.name} {_short(build.load.hash)}: {count} of {plural(total, 'kernel')} with backward"
+                    f" code, {build.load.generated_source_bytes:,} bytes of source, {duration(build.load.ms)}"
+                    for build, count, total in sorted(found, key=lambda item: -item[0].load.ms)
+                ],
+                text=f"{plural(len(found), 'build')} generated backward code, and it was not used in this run: no tape"
+                " recorded, no adjoint launched. Measure with enable_backward off if nothing needs gradients.",
+            )
+        )
+    ]
+
+
+def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Large generated source of kernels with loops that were unrolled."""
+    found = []
+    for build in case.builds:
+        kernels = [case.sample.cold.processes[build.owner].built_kernels[index] for index in build.load.kernels]
+        unrolled = [kernel for kernel in kernels if kernel.unrolled > 1]
+        if unrolled and build.load.generated_source_bytes > LARGE_SOURCE_BYTES * len(kernels):
+            found.append((build, unrolled))
+    if not found:
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_11,
+                FindingKind.HINT,
+                cost_ms=_total_ms(build for build, _ in found),
+                evidence=[
+                    f"{build.load.name} {_short(build.load.hash)}: {build.load.generated_source_bytes:,} bytes; "
+                    + ", ".join(f"{kernel.key} repeats a loop body {kernel.unrolled} times" for kernel in unrolled[:4])
+                    for build, unrolled in found
+                ],
+                where=found[0][1][0].site,
+                text="Unrolled loops make the generated source large. A smaller max_unroll shrinks it; measure both the"
+                " build and the kernel.",
+            )
+        )
+    ]
+
+
+def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """The precompiled header: switched off, or built for too few modules to pay."""
+    processes = case.sample.cold.processes
+    off = [
+        build
+        for build in case.builds
+        if build.load.option_set is not None
+        and processes[build.owner].option_sets[build.load.option_set].get("use_precompiled_headers") == "False"
+    ]
+    if off:
+        text = f"use_precompiled_headers is off: {plural(len(off), 'build')} each parsed Warp's header again."
+        evidence = [_load_line(build.load) for build in off]
+        return [
+            Claim(_finding(Mechanism.CS_12, FindingKind.HINT, cost_ms=_total_ms(off), evidence=evidence, text=text))
+        ]
+    header = math.fsum(map(_header_ms, case.builds))
+    total = _total_ms(case.builds)
+    makers = [build for build in case.builds if _header_ms(build)]
+    if not makers or len(case.builds) > 2 * len(makers) or header * 2 < total:
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_12,
+                FindingKind.HINT,
+                cost_ms=header,
+                evidence=[
+                    f"{_load_line(build.load)}; {duration(_header_ms(build))} of it the header" for build in makers
+                ],
+                text=f"The precompiled header took {duration(header)} of {duration(total)} and served"
+                f" {plural(len(case.builds), 'build')}. With so few, measure use_precompiled_headers=False.",
+            )
+        )
+    ]
+
+
+def _find_loads_in_capture(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    loads = [load for run in (case.sample.cold, case.sample.warm) for load in loads_of(run) if load.in_capture]
+    if not loads:
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.LOAD_IN_CAPTURE,
+                FindingKind.HINT,
+                cost_ms=math.fsum(load.ms for load in loads if load.is_build),
+                evidence=map(_load_line, loads),
+                where=_first_site(loads),
+                text="Modules were loaded while a graph was being captured. On CUDA that can fail with error 900 on a"
+                " cold cache and pass on a warm one: load them before the capture.",
+            )
+        )
+    ]
+
+
+def _find_serial_cuda_builds(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Several independent CUDA modules, each built once, one after the other, and nothing redundant among them."""
+    builds = [build for build in case.builds if build.load.device.startswith(("cuda", "sm_"))]
+    if len(builds) < 2 or any(build.number not in uncredited for build in builds):
+        return []
+    total, largest = _total_ms(builds), max(build.load.ms for build in builds)
+    spans = [
+        (b.load.start_ms, b.load.end_ms) for b in builds if b.load.start_ms is not None and b.load.end_ms is not None
+    ]
+    serial = math.fsum(end - start for start, end in spans) <= OVERLAP_FACTOR * union_ms(spans)
+    ceiling = total / largest if largest else 1.0
+    if not serial or ceiling < PARALLEL_CEILING or len({build.load.name for build in builds}) < len(builds):
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_13,
+                FindingKind.HINT,
+                module=(None, builds[0].load.device, None),
+                cost_ms=total - largest,
+                evidence=[
+                    f"ceiling {ceiling:.2f}: {duration(total)} in all, {duration(largest)} the largest",
+                    *(_load_line(build.load) for build in builds),
+                ],
+                where=_first_site(build.load for build in builds),
+                text=f"{plural(len(builds), 'CUDA module')} were built one at a time. Loading them with several workers"
+                f" before the first launch can be up to {ceiling:.1f} times as fast; for CUDA devices only.",
+            )
+        )
+    ]
+
+
 # The order decides which rule is credited with a build that several could claim.
 RULES: tuple[Rule, ...] = (
+    _find_changed_modules,
     _find_rebuilds,
     _find_unproven_rebuilds,
     _find_never_launched,
     _find_variants,
+    _find_single_kernel_modules,
+    _find_serial_cuda_builds,
+    _find_never_arrived,
     _find_warm_builds,
     _find_second_run_builds,
     _find_cached_load_cost,
@@ -2205,6 +2619,11 @@ RULES: tuple[Rule, ...] = (
     _find_link_dominated,
     _find_errors,
     _find_built_per_process,
+    _find_parallel_cpu_loads,
+    _find_unused_backward,
+    _find_unrolled_source,
+    _find_header,
+    _find_loads_in_capture,
 )
 
 
@@ -4532,6 +4951,8 @@ MAIN_STREAM_IDS = 65536  # ids buffered for the first launching thread, 4 bytes 
 OTHER_STREAM_IDS = 4096  # the same for each further thread
 MAX_DISTINCT_LAUNCHES = 100000  # beyond, dims are no longer told apart
 MAX_HOOK_ERRORS = 20
+MAX_CONFIG_EVENTS = 200
+MAX_STATES = 5000  # module states described a process; what comes after has no known cause
 MAX_TEXT = 400  # characters kept of a constant's or static value's repr
 
 
@@ -4682,6 +5103,9 @@ class Recorder:
         self.hash_ns = 0
         self.hashings = 0
         self.error_count = 0
+        self.config_events = 0
+        self.states_written = 0
+        self.driver_cache_off = os.environ.get("CUDA_CACHE_DISABLE") == "1"
         self.ended = False
         if inherited is None:
             self.entry_numbers = itertools.count(1)
@@ -4897,6 +5321,7 @@ class Recorder:
         self.force_load_code = getattr(getattr(context, "force_load", None), "__code__", None)
         self.replaced: list[tuple[str, Any, Any]] = []
         for step in (
+            self.patch_options,
             self.patch_hasher,
             self.patch_phases,
             self.patch_aot,
@@ -4929,6 +5354,7 @@ class Recorder:
         """`import warp` is over: its other modules are there now, names that it had imported too early are mended."""
         if hasattr(self, "context"):
             self.patch_timer()
+            self.patch_tape(module)
         for name, original, replacement in getattr(self, "replaced", []):
             if vars(module).get(name) is original:
                 setattr(module, name, replacement)
@@ -4943,6 +5369,18 @@ class Recorder:
                 "patched": hasattr(self, "context"),
             }
         )
+
+    def patch_tape(self, warp: Any) -> None:
+        """Note each tape that the program begins to record: with one, backward code may be needed."""
+
+        def make(original: Any) -> Any:
+            def enter(tape: Any) -> Any:
+                self.emit({"t": "tape"})
+                return original(tape)
+
+            return enter
+
+        self.replace(warp.Tape, "__enter__", make)
 
     # -- loads ---------------------------------------------------------------------------------------------------
 
@@ -5002,11 +5440,29 @@ class Recorder:
                 "site": preloader if preloaded and site is None else site,
                 "workers": workers if preloaded else None,
                 "hash_ns": self.take_hash_time(digest),
+                **self.circumstances(names["self"]),
             }
             self.check_twins()
             self.push_load(fields)
         except Exception as error:
             self.note_error("start of a load", error)
+
+    def circumstances(self, module: Any) -> dict[str, Any]:
+        """What a load happened under: a graph capture, options that never arrived, where options were set last."""
+        if not self.driver_cache_off and os.environ.get("CUDA_CACHE_DISABLE") == "1":
+            self.driver_cache_off = True
+            self.cache_event("driver-cache-off", None, None)
+        config = self.warp_config.__dict__
+        unreached = [
+            [name, text_of(value), text_of(config[name])]
+            for name, value in self.copied_options.get(module, {}).items()
+            if module.options.get(name) == value and config.get(name) != value
+        ]
+        return {
+            "in_capture": self.active_capture() is not None,
+            "unreached": unreached,
+            "options_site": self.option_sites.get(module),
+        }
 
     def push_load(self, fields: dict[str, Any]) -> LoadRecord:
         load = LoadRecord(fields, time.monotonic_ns())
@@ -5027,8 +5483,7 @@ class Recorder:
                 status = "error"
             fields = load.fields
             fields.pop("timer", None)
-            if status != "cached":
-                self.write_state(fields["hash"])
+            self.write_state(fields["hash"])
             fields.update(
                 {
                     "t": "load",
@@ -5089,6 +5544,7 @@ class Recorder:
                     "site": self.site(sys._getframe(2)),
                     "workers": None,
                     "hash_ns": 0,
+                    **self.circumstances(module),
                 }
             )
         except Exception as error:
@@ -5337,11 +5793,14 @@ class Recorder:
         """A kernel was hashed, a plain one or an instance of a generic one."""
         try:
             name = digest.hex()
+            # An instance of a generic kernel has no line of its own.
+            defined = (vars(kernel).get("generic_parent") or kernel).adj
             self.write_once(
                 "kernel",
                 name,
                 lambda: {
                     "key": kernel.key,
+                    "site": [defined.filename, defined.fun_lineno, defined.fun_name],
                     "module": kernel.module.name,
                     "adjoint": frame.adjoints[0] if frame.adjoints else None,
                     "options": {str(key): text_of(value) for key, value in kernel.options.items()},
@@ -5378,8 +5837,48 @@ class Recorder:
 
     def write_state(self, digest: str | None) -> None:
         state = self.pending_states.get(digest) if digest else None
-        if state is not None and digest is not None:
+        if state is not None and digest is not None and self.states_written < MAX_STATES:
+            self.states_written += 1
             self.write_once("state", digest, lambda: state)
+
+    def patch_options(self) -> None:
+        """Modules copy some of the configuration when they are created: remember what, to tell when a value that is
+        assigned later never arrives. And where the program last set options of a module."""
+        from weakref import WeakKeyDictionary
+
+        self.copied_options: Any = WeakKeyDictionary()  # module -> {name: value}
+        self.option_sites: Any = WeakKeyDictionary()  # module -> site
+        set_options_code = getattr(getattr(self.context, "set_module_options", None), "__code__", None)
+
+        def make_init(original: Any) -> Any:
+            def init(module: Any, *args: Any, **keywords: Any) -> None:
+                original(module, *args, **keywords)
+                try:
+                    config = self.warp_config.__dict__
+                    self.copied_options[module] = {
+                        name: value
+                        for name, value in module.options.items()
+                        if value is not None and name in config and config[name] == value
+                    }
+                except Exception as error:
+                    self.note_error("creation of a module", error)
+
+            return init
+
+        def make_mark(original: Any) -> Any:
+            def mark_modified(module: Any, *args: Any, **keywords: Any) -> Any:
+                try:
+                    frame = sys._getframe(1)
+                    if frame.f_code is set_options_code:
+                        self.option_sites[module] = self.site(frame)
+                except Exception as error:
+                    self.note_error("options of a module", error)
+                return original(module, *args, **keywords)
+
+            return mark_modified
+
+        self.replace(self.context.Module, "__init__", make_init)
+        self.replace(self.context.Module, "mark_modified", make_mark)
 
     # -- launches ------------------------------------------------------------------------------------------------
 
@@ -5779,13 +6278,33 @@ class Recorder:
                     value = recorder.private_directory(value)
                 elif name == "cache_kernels" and not value:
                     recorder.cache_event("caching-off", None, sys._getframe(1))
-                elif name in ("verbose", "quiet") and recorder.is_warp_frame(sys._getframe(1)):
+                else:
+                    recorder.config_event(name, self.__dict__.get(name), value, sys._getframe(1))
+                if name in ("verbose", "quiet") and recorder.is_warp_frame(sys._getframe(1)):
                     # Warp 1.14 to 1.17 warn of these names unless Warp itself is the direct caller.
                     self.__dict__[name] = value
                     return
                 super().__setattr__(name, value)
 
         config.__class__ = ConfigModule
+
+    def config_event(self, name: str, before: Any, after: Any, frame: Any) -> None:
+        """An assignment to the configuration by the program itself."""
+        try:
+            if self.config_events < MAX_CONFIG_EVENTS and not self.is_warp_frame(frame) and before != after:
+                self.config_events += 1
+                self.emit(
+                    {
+                        "t": "config",
+                        "name": name,
+                        "before": text_of(before),
+                        "after": text_of(after),
+                        "at": time.monotonic_ns(),
+                        "site": self.site(frame),
+                    }
+                )
+        except Exception as error:
+            self.note_error("configuration", error)
 
     def patch_caches(self) -> None:
         """Keep every kernel cache inside the sample, and note when the program clears one."""
@@ -6066,13 +6585,14 @@ class KernelText:
 
     key: str
     module: str
+    site: Site
     adjoint: str | None
     options: dict[str, str]
     overload: bool
 
     @classmethod
     def from_json(cls, line: dict[str, Any]) -> KernelText:
-        return cls(line["key"], line["module"], line["adjoint"], line["options"], line["overload"])
+        return cls(line["key"], line["module"], Site(*line["site"]), line["adjoint"], line["options"], line["overload"])
 
 
 @dataclass(frozen=True)
@@ -6176,6 +6696,272 @@ def normal_source(source: str) -> str:
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         body = body[1:]
     return ast.dump(arguments) + "".join(ast.dump(statement) for statement in body)
+
+
+# Causes: what differs between a build and the closest earlier identity of its module in the same process.
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An earlier load of a module in the process: its hash, and what went into it where that was seen."""
+
+    load: Load
+    state: StateText | None
+
+
+class LoadTables:
+    """The loads of a process with what explains them, and the tables that they refer to."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.option_sets: dict[tuple[tuple[str, str], ...], int] = {}
+        self.built_kernels: dict[BuiltKernel, int] = {}
+
+    def explain(
+        self, loads: Sequence[Load], events: Sequence[CacheEvent], option_sites: dict[int, Site | None]
+    ) -> tuple[Load, ...]:
+        """`loads` in order of their start, builds with their cause. `option_sites` say by position in `loads` where
+        the program last set an option of the module."""
+        earlier: list[Loaded] = []
+        explained = {}
+        for position in sorted(range(len(loads)), key=lambda index: loads[index].start_ms or 0.0):
+            load = loads[position]
+            state = self.catalog.states.get(load.hash or "")
+            if state is not None:
+                load = dataclasses.replace(load, option_set=self._options(state), kernels=self._kernels(load, state))
+            if load.status is Status.COMPILED:
+                cause = cause_of(load, state, earlier, self.catalog, events)
+                load = dataclasses.replace(load, cause=with_option_site(cause, option_sites.get(position)))
+            explained[position] = load
+            if load.status is not Status.ERROR:
+                earlier.append(Loaded(load, state))
+        return tuple(explained[position] for position in range(len(loads)))
+
+    def _options(self, state: StateText) -> int:
+        return self.option_sets.setdefault(tuple(sorted(state.options.items())), len(self.option_sets))
+
+    def _kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
+        found = []
+        for digest in state.kernels:
+            kernel = self.catalog.kernels.get(digest)
+            if kernel is not None:
+                options = {**state.options, **kernel.options}
+                built = BuiltKernel(
+                    key=kernel.key,
+                    site=kernel.site,
+                    unique=len(state.kernels) == 1 and bool(re.search(r"_[0-9a-f]{8}$", load.name)),
+                    overload=kernel.overload,
+                    backward=options.get("enable_backward") == "True",
+                    unrolled=unrolled_copies(self.catalog.adjoints.get(kernel.adjoint or ""), options),
+                )
+                found.append(self.built_kernels.setdefault(built, len(self.built_kernels)))
+        return tuple(found)
+
+
+def with_option_site(cause: Cause, site: Site | None) -> Cause:
+    """The cause, with the place where the program set the option."""
+    changes = tuple(
+        dataclasses.replace(change, site=site)
+        if change.reason in (CauseReason.OPTION_CHANGED, CauseReason.OPTION_RESTATED)
+        else change
+        for change in cause.changes
+    )
+    return dataclasses.replace(cause, changes=changes)
+
+
+def unrolled_copies(text: AdjointText | None, options: dict[str, str]) -> int:
+    """The largest number of copies of a loop body that unrolling constant ranges makes, nested loops multiplied."""
+    if text is None:
+        return 1
+    try:
+        limit = int(options.get("max_unroll", "0"))
+        tree = ast.parse(textwrap.dedent(text.source))
+    except (SyntaxError, ValueError):
+        return 1
+    return _copies(tree, limit, text.constants)
+
+
+def _copies(node: ast.AST, limit: int, constants: dict[str, str]) -> int:
+    inner = max((_copies(child, limit, constants) for child in ast.iter_child_nodes(node)), default=1)
+    if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
+        return inner
+    if not isinstance(node.iter.func, ast.Name) or node.iter.func.id != "range":
+        return inner
+    try:
+        bounds = [ast.literal_eval(constants.get(ast.unparse(word), ast.unparse(word))) for word in node.iter.args]
+        count = len(range(*bounds))
+    except (ValueError, TypeError, SyntaxError):
+        return inner
+    return inner * count if 1 < count <= limit else inner
+
+
+def cause_of(
+    load: Load, state: StateText | None, earlier: Sequence[Loaded], catalog: Catalog, events: Sequence[CacheEvent]
+) -> Cause:
+    """Why a module was built, from the loads of the process before it."""
+    of_module = [item for item in earlier if item.load.name == load.name]
+    if not of_module:
+        return Cause(CauseReason.FIRST_BUILD, (), None)
+    on_device = [item for item in of_module if item.load.device == load.device]
+    if not on_device:
+        return Cause(CauseReason.NEW_DEVICE, (), None)
+    alike = [item for item in on_device if item.load.block_dim == load.block_dim]
+    if not alike:
+        return Cause(CauseReason.NEW_BLOCK_DIM, (), None)
+    same = [item for item in alike if item.load.hash == load.hash]
+    if same:
+        return Cause(CauseReason.SAME_HASH_AGAIN, cache_changes(same[-1].load, load, events), load.hash)
+    known = [(item, item.state) for item in alike if item.state is not None]
+    if state is None or not known:
+        return Cause(CauseReason.NOTHING_OBVIOUS, (), alike[-1].load.hash)
+    compared = [(state_changes(before, state, catalog), item.load.hash) for item, before in reversed(known)]
+    changes, digest = min(compared, key=lambda pair: len(pair[0]) or 1 << 30)
+    if not changes:
+        return Cause(CauseReason.NOTHING_OBVIOUS, (), digest)
+    reason = min((change.reason for change in changes), key=CAUSE_ORDER.index)
+    return Cause(reason, changes, digest)
+
+
+# Of several differences, the first of these is called the reason: what a program does before what follows from it.
+CAUSE_ORDER = (
+    CauseReason.KERNEL_ADDED,
+    CauseReason.KERNEL_REDEFINED,
+    CauseReason.GENERIC_INSTANCE_ADDED,
+    CauseReason.FUNCTION_CHANGED,
+    CauseReason.STRUCT_CHANGED,
+    CauseReason.OPTION_CHANGED,
+    CauseReason.OPTION_RESTATED,
+    CauseReason.KERNEL_REMOVED,
+    CauseReason.SAME_HASH_AGAIN,
+)
+
+# What Warp takes where an option is None, by what the device starts with; stating it moves the hash and nothing else.
+NONE_MEANS = {
+    ("optimization_level", "cpu"): "2",
+    ("optimization_level", "cuda"): "3",
+    ("mode", "cpu"): "'release'",
+    ("mode", "cuda"): "'release'",
+    ("enable_mathdx_gemm", "cuda"): "True",
+    ("enable_mathdx_solver", "cuda"): "True",
+    ("enable_mathdx_fft", "cuda"): "True",
+    ("enable_mathdx_gemm", "cpu"): "True",
+    ("enable_mathdx_solver", "cpu"): "True",
+    ("enable_mathdx_fft", "cpu"): "True",
+}
+
+
+def cache_changes(before: Load, after: Load, events: Sequence[CacheEvent]) -> tuple[Change, ...]:
+    """What the program did to its cache between two loads of the same hash."""
+    since, until = before.end_ms or 0.0, after.start_ms or 0.0
+    found = [event for event in events if since <= event.at_ms <= until]
+    found += [event for event in events if event.kind is CacheEventKind.CACHING_OFF and event.at_ms < since]
+    return tuple(Change(CauseReason.SAME_HASH_AGAIN, event.kind.value, None, event.path, event.site) for event in found)
+
+
+def state_changes(before: StateText, after: StateText, catalog: Catalog) -> tuple[Change, ...]:
+    """Every difference between two states of a module at one block_dim."""
+    changes = kernel_changes(before, after, catalog)
+    device = "cuda" if "output_arch" in after.options else "cpu"
+    for name in sorted({*before.options, *after.options} - {"block_dim"}):
+        old, new = before.options.get(name), after.options.get(name)
+        if old != new:
+            default = NONE_MEANS.get((name, device))
+            restated = {old, new} == {"None", default}
+            reason = CauseReason.OPTION_RESTATED if restated else CauseReason.OPTION_CHANGED
+            changes.append(Change(reason, name, old, new, None))
+    return tuple(changes)
+
+
+def kernel_changes(before: StateText, after: StateText, catalog: Catalog) -> list[Change]:
+    """Differences between the live kernels of two states: pairs under one key and argument types are compared."""
+    gone = [digest for digest in before.kernels if digest not in set(after.kernels)]
+    new = [digest for digest in after.kernels if digest not in set(before.kernels)]
+    changes: dict[Change, None] = {}
+    for digest in new:
+        kernel = catalog.kernels.get(digest)
+        if kernel is None:
+            continue
+        site = kernel.site
+        twin = closest_kernel(digest, [*gone, *before.kernels], catalog)
+        if twin is None:
+            if kernel.overload:
+                types = (
+                    ", ".join(kind for _, kind, _ in catalog.adjoints[kernel.adjoint].args) if kernel.adjoint else ""
+                )
+                changes[Change(CauseReason.GENERIC_INSTANCE_ADDED, kernel.key, None, types, site)] = None
+            else:
+                changes[Change(CauseReason.KERNEL_ADDED, kernel.key, None, None, site)] = None
+            continue
+        if twin in gone:
+            gone.remove(twin)
+        for change in body_changes(kernel, catalog.kernels[twin], catalog):
+            changes[change] = None
+    for digest in gone:
+        kernel = catalog.kernels.get(digest)
+        if kernel is not None:
+            changes[Change(CauseReason.KERNEL_REMOVED, kernel.key, None, None, kernel.site)] = None
+    return list(changes)
+
+
+def closest_kernel(digest: str, candidates: Sequence[str], catalog: Catalog) -> str | None:
+    """The earlier kernel of the same key that a new one stands for; for generic instances of the same types too."""
+    kernel = catalog.kernels[digest]
+    for other_digest in candidates:
+        other = catalog.kernels.get(other_digest)
+        if other is None or other.key != kernel.key:
+            continue
+        if not kernel.overload or argument_types(kernel, catalog) == argument_types(other, catalog):
+            return other_digest
+    return None
+
+
+def argument_types(kernel: KernelText, catalog: Catalog) -> tuple[str, ...]:
+    """The concrete types of a kernel's arguments, in order."""
+    text = catalog.adjoints.get(kernel.adjoint or "")
+    return () if text is None else tuple(kind for _, kind, _ in text.args)
+
+
+def body_changes(kernel: KernelText, earlier: KernelText, catalog: Catalog) -> list[Change]:
+    """What differs between two kernels of one key: called functions, structs, else the kernel itself."""
+    new, old = catalog.adjoints.get(kernel.adjoint or ""), catalog.adjoints.get(earlier.adjoint or "")
+    site = kernel.site
+    if new is None or old is None:
+        return [Change(CauseReason.KERNEL_REDEFINED, kernel.key, None, None, site)]
+    changes = [
+        Change(CauseReason.FUNCTION_CHANGED, key, None, None, function_site(new.functions[key], catalog))
+        for key in sorted(new.functions.keys() & old.functions.keys())
+        if new.functions[key] != old.functions[key]
+    ]
+    for (_, kind, code), (_, old_kind, old_code) in zip(new.args, old.args, strict=False):
+        if kind == old_kind and code != old_code:
+            changes.append(Change(CauseReason.STRUCT_CHANGED, kind, old_code, code, site))
+    before, after = named_values(old), named_values(new)
+    changes.extend(
+        Change(CauseReason.KERNEL_REDEFINED, f"{kernel.key}: {name}", before.get(name), after.get(name), site)
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    )
+    if kernel.options != earlier.options:
+        changes.append(
+            Change(CauseReason.KERNEL_REDEFINED, kernel.key, str(earlier.options), str(kernel.options), site)
+        )
+    if not changes or normal_source(new.source) != normal_source(old.source):
+        changes.append(Change(CauseReason.KERNEL_REDEFINED, kernel.key, None, None, site))
+    return changes
+
+
+def named_values(text: AdjointText) -> dict[str, str]:
+    """Constants and static values that a body uses, by the name or expression that the source has for them."""
+    values = {name: stable_text(value) for name, value in text.constants.items()}
+    values.update({f"wp.static({key})": stable_text(value) for key, value in text.statics})
+    return values
+
+
+def function_site(digest: str, catalog: Catalog) -> Site | None:
+    """Where a function is defined."""
+    function = catalog.functions.get(digest)
+    text = catalog.adjoints.get(function.adjoints[0]) if function is not None and function.adjoints else None
+    return None if text is None else Site(text.file, text.line, text.name)
 
 
 @dataclass
@@ -6400,6 +7186,10 @@ def load_from(line: dict[str, Any], origin: int) -> Load:
         lto=tuple(LtoArtifact(item["symbol"], item["bytes"], milliseconds(item["ns"])) for item in line["lto"]),
         site=site_from(line["site"]),
         workers=line["workers"],
+        in_capture=line["in_capture"],
+        option_set=None,
+        kernels=(),
+        unreached=tuple(UnreachedOption(*item) for item in line["unreached"]),
         cause=None,
         error=line["error"],
     )
@@ -6479,7 +7269,18 @@ def read_process(
     if warp is not None and not warp["patched"]:
         text = f"Warp {warp['version']} is older than what the recorder can hook (1.4)"
         gaps.append(Gap(GapReason.UNSUPPORTED_WARP, pid, text))
-    loads = tuple(load_from(line, origin) for line in file.of("load"))
+    events = tuple(
+        CacheEvent(
+            CacheEventKind(line["kind"]), milliseconds(line["at"] - origin), line["path"], site_from(line["site"])
+        )
+        for line in file.of("cache")
+    )
+    tables = LoadTables(catalog)
+    loads = tables.explain(
+        [load_from(line, origin) for line in file.of("load")],
+        events,
+        {position: site_from(line["options_site"]) for position, line in enumerate(file.of("load"))},
+    )
     revived = file.of("revived")[-1]["at"] if file.of("revived") else 0
     end = next((line for line in reversed(file.of("end")) if line["at"] > revived), None)
     hashing = end or (file.of("load")[-1] if file.of("load") else None)
@@ -6499,12 +7300,20 @@ def read_process(
         hash_ms=0.0 if hashing is None else milliseconds(hashing["total_hash_ns"]),
         hashings=0 if hashing is None else hashing["total_hashings"],
         loads=loads,
-        cache_events=tuple(
-            CacheEvent(
-                CacheEventKind(line["kind"]), milliseconds(line["at"] - origin), line["path"], site_from(line["site"])
+        cache_events=events,
+        config_events=tuple(
+            ConfigEvent(
+                line["name"],
+                line["before"],
+                line["after"],
+                milliseconds(line["at"] - origin),
+                site_from(line["site"]),
             )
-            for line in file.of("cache")
+            for line in file.of("config")
         ),
+        option_sets=tuple(dict(options) for options in tables.option_sets),
+        built_kernels=tuple(tables.built_kernels),
+        tapes=len(file.of("tape")),
         launches=launches,
         hook_errors=errors,
     )
@@ -7069,6 +7878,10 @@ def load_from_log(record: LogRecord) -> Load:
         lto=(),
         site=None,
         workers=None,
+        in_capture=False,
+        option_set=None,
+        kernels=(),
+        unreached=(),
         cause=None,
         error=None,
     )
@@ -7093,6 +7906,10 @@ def unrecorded_process(loads: Sequence[Load]) -> Process:
         hashings=0,
         loads=tuple(loads),
         cache_events=(),
+        config_events=(),
+        option_sets=(),
+        built_kernels=(),
+        tapes=0,
         launches=Launches(0, 0, (), (), ()),
         hook_errors=(),
     )
