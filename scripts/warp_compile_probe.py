@@ -718,7 +718,11 @@ _BANNER_ANCHOR = b" initialized:"
 # A quotation mark as Warp prints it, or as JSON, HTML, a shell or a word processor rewrote it.
 _QUOTE = rb"(?:\\?'|\\u0027|&#39;|&#x27;|\xe2\x80[\x98\x99])"
 _DEVICE = (
-    rb"(load on device) " + _QUOTE + rb"([^\x00-\x20\x7f'\"\\<>{}&]{1,64}?)" + _QUOTE + rb"(?: \(block_dim=(\d{1,9})\))?"
+    rb"(load on device) "
+    + _QUOTE
+    + rb"([^\x00-\x20\x7f'\"\\<>{}&]{1,64}?)"
+    + _QUOTE
+    + rb"(?: \(block_dim=(\d{1,9})\))?"
 )
 _TIME = rb" took (\d{1,12}(?:\.\d{1,6})?) ms"
 _STATUS = rb"(?: {0,8}\((compiled|cached|error)\))?"
@@ -746,9 +750,7 @@ _WARP_TEXT = re.compile(
             _HEAD + _DEVICE + rb"(?: \.\.\.|" + _TIME + _STATUS + rb")",
             _NATIVE_NAME + rb"(?: \.\.\.|" + _TIME + rb")",
             rb"Warp \d[0-9A-Za-z.+_-]{0,40} initialized:",
-            rb"\[Module\.load\] Module hash changed, recompiling: [^\r\n]{0,1000}",
-            rb"\[ModuleHasher\] (?:K|Generic k)ernel hash changed: [^\r\n]{0,1000}",
-            rb"\[Module\.get_kernel_hooks\] Looking up kernel: [^\r\n]{0,1000}",
+            rb"\[(?:wp\.kernel|Kernel\.\w+|Module\.\w+|ModuleHasher)\] [^\r\n]{0,1000}",
             rb"Warp: [^\r\n]{0,300}?(?:recompiled header|PCH)[^\r\n]{0,1000}",
             rb"\"[^\"\r\n]{1,1000}\.cu\": (?:creating|using) precompiled header file [^\r\n]{0,1000}",
         )
@@ -1105,8 +1107,7 @@ class _LogGroup:
     def add(self, ms: float) -> None:
         self.count += 1
         self.ms += ms
-        if ms > self.slowest_ms:
-            self.slowest_ms = ms
+        self.slowest_ms = max(self.slowest_ms, ms)
 
     def build(self, key: _LogKey) -> LogBuild:
         return LogBuild(*key[:4], round(self.ms, 3), key[4], self.count, self.slowest_ms, self.log, self.line)
@@ -1168,17 +1169,17 @@ def log_notes(
         notes.append(
             Notice(
                 "block-dim-not-shown",
-                "without block_dim in the lines, several hashes of a module prove no rebuild: from Warp 1.5 on block_dim"
-                " is in the hash. Warp 1.9 and later print it in debug output (wp.config.log_level = wp.LOG_DEBUG; before"
-                " 1.14 wp.config.verbose = True)",
+                "without block_dim in the lines, several hashes of a module prove no rebuild: from Warp 1.5 on"
+                " block_dim is in the hash. Warp 1.9 and later print it in debug output (wp.config.log_level ="
+                " wp.LOG_DEBUG; before 1.14 wp.config.verbose = True)",
             )
         )
     if flags.compiled_again:
         notes.append(
             Notice(
                 "compiled-again",
-                "an identity compiled more than once: several processes or runs in one log, or a cache that was cleared,"
-                " moved or switched off; a log cannot tell which, `measure` can",
+                "an identity compiled more than once: several processes or runs in one log, or a cache that was"
+                " cleared, moved or switched off; a log cannot tell which, `measure` can",
             )
         )
     repeated = _repeated_lines(builds or [])
@@ -1210,6 +1211,7 @@ def _repeated_lines(builds: list[LogBuild]) -> int:
     """How many compiled records have the identity and the time of an earlier one."""
     compiled = [build for build in builds if build.status is Status.COMPILED]
     return len(compiled) - len({(one.name, one.hash, one.device, one.block_dim, one.ms) for one in compiled})
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Statistics
@@ -1250,20 +1252,21 @@ def render_log_report(report: LogReport) -> str:
 
 def bounded_text(lines: list[str]) -> str:
     """Lines as text that is safe for a terminal, within the limits of lines and characters."""
-    text = [printable(line) for line in lines]
-    total = 0
-    for index, line in enumerate(text):
-        total += len(line) + 1
-        if index >= TEXT_LINES - 1 or total > TEXT_CHARACTERS - 100:
-            if index == len(text) - 1 and total <= TEXT_CHARACTERS:
+    text = [printable(line) + "\n" for line in lines]
+    if len(text) > TEXT_LINES or sum(map(len, text)) > TEXT_CHARACTERS:
+        kept: list[str] = []
+        room = TEXT_CHARACTERS - 80  # for the line that says what is missing
+        for line in text[: TEXT_LINES - 1]:
+            room -= len(line)
+            if room < 0:
                 break
-            text[index:] = [f"... {len(text) - index} more lines: --json FILE has all of it"]
-            break
-    return "".join(line + "\n" for line in text)
+            kept.append(line)
+        text = [*kept, f"... {len(text) - len(kept)} more lines: --json FILE has all of it\n"]
+    return "".join(text)
 
 
 def printable(text: str) -> str:
-    """`text` with everything that a terminal could act on as an escape like \x1b."""
+    """`text` with everything that a terminal could act on written as a backslash escape."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
@@ -1277,7 +1280,7 @@ def _log_head(report: LogReport) -> list[str]:
     if not summary.records:
         lines = [
             f"{shown}: no module line of Warp",
-            "Warp prints them to stdout at log level INFO; a program may have raised the level, set a logger of its own",
+            "Warp prints them to stdout at log level INFO; a program may have raised the level, set its own logger",
             "or redirected its output. `measure` does not depend on them.",
         ]
         return [*lines, unreadable] if summary.unreadable else lines
@@ -1292,7 +1295,9 @@ def _log_head(report: LogReport) -> list[str]:
         f"error       {summary.error:>7}  {_ms(summary.error_ms)}",
     ]
     if summary.no_status:
-        lines.append(f"no status   {summary.no_status:>7}  {_ms(summary.no_status_ms)}  (Warp before 1.3, or a torn line)")
+        lines.append(
+            f"no status   {summary.no_status:>7}  {_ms(summary.no_status_ms)}  (Warp before 1.3, or a torn line)"
+        )
     if summary.unreadable:
         lines.append(unreadable)
     if summary.starts > 1:
@@ -1364,16 +1369,16 @@ def _log_table(builds: tuple[LogBuild, ...]) -> list[str]:
                 _log_row(digits or "-", device, block_dim, name, same) for (name, digits), same in identities.items()
             ]
     rows.sort(key=lambda row: -row[0])
-    lines = [f"{'ms':>14}  {'compiled':>8} {'cached':>6} {'error':>5}  {'hash':7}  device and block_dim, module"]
+    lines = [
+        f"{'ms':>14}  {'compiled':>8} {'cached':>6} {'error':>5}  {'hash':7}  device and block_dim, module (xN: N hashes or unique modules)"
+    ]
     lines += [text for _, text in rows[:_LOG_TABLE_ROWS]]
     if len(rows) > _LOG_TABLE_ROWS:
         lines.append(f"... {len(rows) - _LOG_TABLE_ROWS} more rows: --json FILE has all of them")
     return lines
 
 
-def _log_row(
-    digits: str, device: str, block_dim: int | None, name: str, builds: list[LogBuild]
-) -> tuple[float, str]:
+def _log_row(digits: str, device: str, block_dim: int | None, name: str, builds: list[LogBuild]) -> tuple[float, str]:
     """The time of all loads of one row, and the row."""
     ms = sum(build.ms for build in builds)
     counts = {status: sum(build.count for build in builds if build.status is status) for status in Status}
@@ -1425,7 +1430,7 @@ _READ_BYTES = 1 << 20
 
 
 def command_parse(args: argparse.Namespace) -> ExitCode:
-    """`parse LOG... [--json FILE|-]`. Raises InputError for a log that cannot be read or a file that cannot be written."""
+    """`parse LOG... [--json FILE|-]`. Raises InputError for a log that cannot be read, a file that cannot be written."""
     logs: list[str] = args.logs
     target: str | None = args.json
     if logs.count("-") > 1:
@@ -1456,7 +1461,7 @@ def parse_logs(logs: list[str]) -> LogReport:
 
 
 def _log_chunks(name: str) -> typing.Iterator[bytes]:
-    """The bytes of a log, in UTF-8 also where it is UTF-16 with a byte order mark (PowerShell 5 redirects into that)."""
+    """The bytes of a log; UTF-16 with a byte order mark, into which PowerShell 5 redirects, becomes UTF-8."""
     try:
         with _open_log(name) as stream:
             chunk = stream.read(_READ_BYTES)
@@ -1496,16 +1501,20 @@ def _refuse_to_overwrite(target: str, logs: list[str]) -> None:
 def _write_document(target: str, document: Any) -> None:
     """One JSON document to a file (whole or not at all) or, for '-', to standard output."""
     if target == "-":
-        json.dump(document, sys.stdout, indent=1)
-        sys.stdout.write("\n")
+        _dump(document, sys.stdout)
         return
-    partial = f"{target}.{os.getpid()}.part"
+    path = os.path.realpath(target)
+    partial = f"{path}.{os.getpid()}.part"
     try:
+        if os.path.exists(target) and not os.path.isfile(target):
+            # A device or a pipe is written to, not replaced.
+            with open(target, "w", encoding="utf-8") as stream:
+                _dump(document, stream)
+            return
         try:
             with open(partial, "w", encoding="utf-8") as stream:
-                json.dump(document, stream, indent=1)
-                stream.write("\n")
-            os.replace(partial, target)
+                _dump(document, stream)
+            os.replace(partial, path)
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(partial)
@@ -1514,11 +1523,17 @@ def _write_document(target: str, document: Any) -> None:
         raise InputError(f"cannot write --json {target!r}: {reason}; name a file in a writable directory") from None
 
 
+def _dump(document: Any, stream: typing.TextIO) -> None:
+    json.dump(document, stream, indent=1)
+    stream.write("\n")
+
+
 # --- End of the command `parse` ---
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Argument parser and main
 # ---------------------------------------------------------------------------------------------------------------------
+
 
 def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `parse` to the commands; the parsed arguments name `command_parse` as `handler`."""
