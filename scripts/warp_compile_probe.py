@@ -824,7 +824,8 @@ class LogParser:
 
     def _scan(self, limit: int) -> list[LogRecord]:
         """Everything that is anchored in the buffer from `_settled` to before `limit`."""
-        records = self._records(limit) if self._buffer.find(_RECORD_ANCHOR, self._settled, limit) >= 0 else []
+        anchors = self._buffer.count(_RECORD_ANCHOR, self._settled, limit + len(_RECORD_ANCHOR) - 1)
+        records = self._records(limit, anchors) if anchors else []
         for at in _positions(self._buffer, _NATIVE_ANCHOR, self._settled, limit):
             native = _NATIVE.match(self._buffer, at, at + LOG_LOOK_AHEAD)
             if native:
@@ -839,7 +840,7 @@ class LogParser:
                     self.versions.append(version)
         return records
 
-    def _records(self, limit: int) -> list[LogRecord]:
+    def _records(self, limit: int, anchors: int) -> list[LogRecord]:
         buffer = self._buffer
         records: list[LogRecord] = []
         whole: set[int] = set()
@@ -851,9 +852,9 @@ class LogParser:
                 line += buffer.count(b"\n", counted, at)
                 counted = at
                 records.append(_log_record(found, line))
-        if buffer.count(_RECORD_ANCHOR, self._settled, limit + len(_RECORD_ANCHOR) - 1) != len(whole):
-            anchors = _positions(buffer, _RECORD_ANCHOR, self._settled, limit)
-            self.unreadable += sum(_is_torn(buffer, at) for at in anchors if at not in whole)
+        if len(whole) < anchors:
+            others = set(_positions(buffer, _RECORD_ANCHOR, self._settled, limit)) - whole
+            self.unreadable += sum(_is_torn(buffer, at) for at in others)
         return records
 
 
@@ -1369,9 +1370,8 @@ def _log_table(builds: tuple[LogBuild, ...]) -> list[str]:
                 _log_row(digits or "-", device, block_dim, name, same) for (name, digits), same in identities.items()
             ]
     rows.sort(key=lambda row: -row[0])
-    lines = [
-        f"{'ms':>14}  {'compiled':>8} {'cached':>6} {'error':>5}  {'hash':7}  device and block_dim, module (xN: N hashes or unique modules)"
-    ]
+    title = "device, block_dim, module (xN: N identities)"
+    lines = [f"{'ms':>14}  {'compiled':>8} {'cached':>6} {'error':>5}  {'hash':7}  {title}"]
     lines += [text for _, text in rows[:_LOG_TABLE_ROWS]]
     if len(rows) > _LOG_TABLE_ROWS:
         lines.append(f"... {len(rows) - _LOG_TABLE_ROWS} more rows: --json FILE has all of them")
@@ -1430,7 +1430,7 @@ _READ_BYTES = 1 << 20
 
 
 def command_parse(args: argparse.Namespace) -> ExitCode:
-    """`parse LOG... [--json FILE|-]`. Raises InputError for a log that cannot be read, a file that cannot be written."""
+    """`parse LOG... [--json FILE|-]`. Raises InputError for a file that cannot be read or written."""
     logs: list[str] = args.logs
     target: str | None = args.json
     if logs.count("-") > 1:
