@@ -836,9 +836,7 @@ _WARP_TEXT = re.compile(
             _HEAD + _DEVICE + rb"(?: \.\.\.|" + _TIME + _STATUS + rb")",
             _NATIVE_NAME + rb"(?: \.\.\.|" + _TIME + rb")",
             rb"Warp \d[0-9A-Za-z.+_-]{0,40} initialized:",
-            rb"\[Module\.load\] Module hash changed, recompiling: [^\r\n]{0,1000}",
-            rb"\[ModuleHasher\] (?:K|Generic k)ernel hash changed: [^\r\n]{0,1000}",
-            rb"\[Module\.get_kernel_hooks\] Looking up kernel: [^\r\n]{0,1000}",
+            rb"\[(?:wp\.kernel|Kernel\.\w+|Module\.\w+|ModuleHasher)\] [^\r\n]{0,1000}",
             rb"Warp: [^\r\n]{0,300}?(?:recompiled header|PCH)[^\r\n]{0,1000}",
             rb"\"[^\"\r\n]{1,1000}\.cu\": (?:creating|using) precompiled header file [^\r\n]{0,1000}",
         )
@@ -912,7 +910,8 @@ class LogParser:
 
     def _scan(self, limit: int) -> list[LogRecord]:
         """Everything that is anchored in the buffer from `_settled` to before `limit`."""
-        records = self._records(limit) if self._buffer.find(_RECORD_ANCHOR, self._settled, limit) >= 0 else []
+        anchors = self._buffer.count(_RECORD_ANCHOR, self._settled, limit + len(_RECORD_ANCHOR) - 1)
+        records = self._records(limit, anchors) if anchors else []
         for at in _positions(self._buffer, _NATIVE_ANCHOR, self._settled, limit):
             native = _NATIVE.match(self._buffer, at, at + LOG_LOOK_AHEAD)
             if native:
@@ -927,7 +926,7 @@ class LogParser:
                     self.versions.append(version)
         return records
 
-    def _records(self, limit: int) -> list[LogRecord]:
+    def _records(self, limit: int, anchors: int) -> list[LogRecord]:
         buffer = self._buffer
         records: list[LogRecord] = []
         whole: set[int] = set()
@@ -939,9 +938,9 @@ class LogParser:
                 line += buffer.count(b"\n", counted, at)
                 counted = at
                 records.append(_log_record(found, line))
-        if buffer.count(_RECORD_ANCHOR, self._settled, limit + len(_RECORD_ANCHOR) - 1) != len(whole):
-            anchors = _positions(buffer, _RECORD_ANCHOR, self._settled, limit)
-            self.unreadable += sum(_is_torn(buffer, at) for at in anchors if at not in whole)
+        if len(whole) < anchors:
+            others = set(_positions(buffer, _RECORD_ANCHOR, self._settled, limit)) - whole
+            self.unreadable += sum(_is_torn(buffer, at) for at in others)
         return records
 
 
@@ -2352,7 +2351,7 @@ def change_text(change: Change) -> str:
         CauseReason.FUNCTION_CHANGED: f"function {change.name} changed",
         CauseReason.STRUCT_CHANGED: f"struct {change.name} changed{values}",
         CauseReason.OPTION_CHANGED: f"option {change.name}{values}",
-        CauseReason.OPTION_RESTATED: f"option {change.name}{values}, the same thing said: only the hash moved",
+        CauseReason.OPTION_RESTATED: f"option {change.name}{values}: the same in other words, only the hash moved",
         CauseReason.SAME_HASH_AGAIN: f"{change.name}{f' of {change.after}' if change.after else ''}",
     }
     return phrases.get(change.reason, change.reason.value) + where
@@ -4187,16 +4186,17 @@ def render_log_report(report: LogReport) -> str:
 
 def bounded_text(lines: Sequence[str]) -> str:
     """Lines as text that is safe for a terminal, within the limits of lines and characters."""
-    text = [printable(line) for line in lines]
-    total = 0
-    for index, line in enumerate(text):
-        total += len(line) + 1
-        if index >= TEXT_LINES - 1 or total > TEXT_CHARACTERS - 100:
-            if index == len(text) - 1 and total <= TEXT_CHARACTERS:
+    text = [printable(line) + "\n" for line in lines]
+    if len(text) > TEXT_LINES or sum(map(len, text)) > TEXT_CHARACTERS:
+        kept: list[str] = []
+        room = TEXT_CHARACTERS - 80  # for the line that says what is missing
+        for line in text[: TEXT_LINES - 1]:
+            room -= len(line)
+            if room < 0:
                 break
-            text[index:] = [f"... {len(text) - index} more lines: --json FILE has all of it"]
-            break
-    return "".join(line + "\n" for line in text)
+            kept.append(line)
+        text = [*kept, f"... {len(text) - len(kept)} more lines: --json FILE has all of it\n"]
+    return "".join(text)
 
 
 def printable(text: str, limit: int | None = None) -> str:
@@ -4303,7 +4303,8 @@ def _log_table(builds: tuple[LogBuild, ...]) -> list[str]:
                 _log_row(digits or "-", device, block_dim, name, same) for (name, digits), same in identities.items()
             ]
     rows.sort(key=lambda row: -row[0])
-    lines = [f"{'ms':>14}  {'compiled':>8} {'cached':>6} {'error':>5}  {'hash':7}  device and block_dim, module"]
+    title = "device, block_dim, module (xN: N identities)"
+    lines = [f"{'ms':>14}  {'compiled':>8} {'cached':>6} {'error':>5}  {'hash':7}  {title}"]
     lines += [text for _, text in rows[:_LOG_TABLE_ROWS]]
     if len(rows) > _LOG_TABLE_ROWS:
         lines.append(f"... {len(rows) - _LOG_TABLE_ROWS} more rows: --json FILE has all of them")
@@ -7621,6 +7622,11 @@ def with_injection(command: Sequence[str], inject: str) -> list[str]:
     return words
 
 
+# Lines that own_output could act on, so that gigabytes of other output need not be split into lines.
+MAY_BE_WARPS = re.compile(rb"Warp|warp|Module|Compile|wp[_.]|^[ \t]{3}", re.MULTILINE)
+TOOK = re.compile(rb"took [0-9.]+ ms")
+
+
 class OutputReader(threading.Thread):
     """Drains one stream of the command: size, last bytes, log records, digest of the lines that are not Warp's."""
 
@@ -7664,8 +7670,10 @@ class OutputReader(threading.Thread):
         if len(rest) > TAIL_BYTES:
             head, separator, rest = head + separator + rest, b"", b""
         self.line = rest
-        lines = (head + separator).replace(self.private, b"").split(b"\n")
-        self.hash.update(b"\n".join(line for line in lines if not is_warp_line(line)))
+        block = (head + separator).replace(self.private, b"")
+        if MAY_BE_WARPS.search(block):
+            block = b"\n".join(own_output(line) for line in block.split(b"\n"))
+        self.hash.update(TOOK.sub(b"took ms", block))
 
     def last_lines(self, count: int) -> list[str]:
         return self.tail.decode("utf-8", "replace").splitlines()[-count:]
@@ -8683,7 +8691,7 @@ def refuse_overwriting(path: str, inputs: Sequence[str]) -> None:
 
 def write_document(path: str, text: str) -> None:
     """Write a file whole or not at all; a pipe or device is written to directly. Raises InputError if it cannot be."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
             target.write_text(text, encoding="utf-8")
