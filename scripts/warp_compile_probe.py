@@ -796,7 +796,7 @@ LOG_LOOK_AHEAD = 256
 LOG_DETAIL_LIMIT = 50_000
 # A cached load slower than this, or more cached loads of one module than this, is worth a flag.
 SLOW_CACHED_LOAD_MS = 100.0
-MANY_CACHED_LOADS = 100
+MANY_CACHED_LOG_RECORDS = 100
 
 _RECORD_ANCHOR = b"load on device"
 _NATIVE_ANCHOR = b"Compile "
@@ -1213,7 +1213,7 @@ def log_flags(groups: list[LogBuild]) -> LogFlags:
     cached = [_cached_loads(*module, members) for module, members in by_module.items()]
     again = [group for group in groups if group.status is Status.COMPILED and group.count > 1]
     errors = [group for group in groups if group.status is Status.ERROR]
-    costly = [one for one in cached if one.slowest_ms >= SLOW_CACHED_LOAD_MS or one.loads >= MANY_CACHED_LOADS]
+    costly = [one for one in cached if one.slowest_ms >= SLOW_CACHED_LOAD_MS or one.loads >= MANY_CACHED_LOG_RECORDS]
     return LogFlags(
         several_hashes=tuple(
             sorted((one for one in several if one.hashes > 1), key=lambda one: (-one.compiled_ms, -one.hashes))
@@ -2443,7 +2443,7 @@ def _find_parallel_cpu_loads(case: Case, _uncredited: frozenset[int]) -> list[Cl
                 evidence=map(_load_line, loads),
                 where=_first_site(loads),
                 text=f"{plural(len(loads), 'CPU load')} ran with up to {max(load.workers or 0 for load in loads)}"
-                f" workers{' at the same time' if overlapped else ''}: use at most one where a load can target the CPU.",
+                f" workers{' at the same time' if overlapped else ''}: use at most one where a load can be for the CPU.",
             )
         )
     ]
@@ -4258,7 +4258,10 @@ def _log_flag_lines(flags: LogFlags) -> list[str]:
         ("SEVERAL HASHES of a module at one device and block_dim", several),
         ("COMPILED AGAIN: the same identity more than once", again),
         ("ERRORS by module", _error_rows(flags.errors)),
-        (f"CACHED LOADS slower than {SLOW_CACHED_LOAD_MS:.0f} ms, or {MANY_CACHED_LOADS} and more of a module", cached),
+        (
+            f"CACHED LOADS slower than {SLOW_CACHED_LOAD_MS:.0f} ms, or {MANY_CACHED_LOG_RECORDS} and more of a module",
+            cached,
+        ),
     ]
     lines = []
     for title, rows in blocks:

@@ -38,7 +38,7 @@ def parse(*arguments: str) -> probe.ExitCode:
     parser = argparse.ArgumentParser()
     probe.add_parse_parser(parser.add_subparsers())
     args = parser.parse_args(["parse", *arguments])
-    result = args.handler(args)
+    result = args.run(args)
     assert isinstance(result, probe.ExitCode)
     return result
 
@@ -356,9 +356,9 @@ def test_json_into_a_pipe(log: Any, tmp_path: Path) -> None:
         (["/proc/self/mem"], "cannot read the log '/proc/self/mem'"),
         (["a\0b"], "cannot read the log"),
         (["-", "-"], "'-' came more than once"),
-        (["{log}", "--json", "{dir}/missing/out.json"], "cannot write --json '{dir}/missing/out.json'"),
-        (["{log}", "--json", "{dir}"], "cannot write --json '{dir}'"),
-        (["{log}", "--json", "{dir}/../{name}/run.log"], "is one of the logs"),
+        (["{log}", "--json", "{dir}/missing/out.json"], "{dir}/missing/out.json: cannot be written"),
+        (["{log}", "--json", "{dir}"], "{dir}: cannot be written"),
+        (["{log}", "--json", "{dir}/../{name}/run.log"], "would overwrite an input"),
     ],
 )
 def test_input_that_cannot_be_used(log: Any, tmp_path: Path, arguments: list[str], sentence: str) -> None:
