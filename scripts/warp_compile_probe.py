@@ -8,6 +8,10 @@ cache directories -> one JSON report -> text.
 
     warp_compile_probe.py measure [options] -- COMMAND   measure a program, cold and warm
     warp_compile_probe.py measure --demo                 the same on a small built-in program
+    warp_compile_probe.py compare BASELINE CANDIDATE     judge two reports: improved, regressed, or not to be told
+    warp_compile_probe.py ab [options] -- COMMAND        measure two trees, revisions or options interleaved, and judge
+    warp_compile_probe.py what-if [options] -- COMMAND   try options of Warp one by one: a ledger of what each buys
+    warp_compile_probe.py parse LOG                      read Warp's module lines out of a log
 
 What it promises: the command runs unmodified, its output and exit status stay what they are; every cold run starts
 from caches of its own, for Warp and for the CUDA driver; the user's own caches are neither read nor changed; where
@@ -100,6 +104,27 @@ class ExitCode(enum.IntEnum):
     TIMEOUT = 124
     INTERRUPTED = 130
     TERMINATED = 143
+
+
+EXIT_PRECEDENCE = (
+    ExitCode.INTERRUPTED,
+    ExitCode.TERMINATED,
+    ExitCode.TIMEOUT,
+    ExitCode.PROBE_BUG,
+    ExitCode.USAGE,
+    ExitCode.COMMAND_FAILED,
+    ExitCode.UNVERIFIED,
+    ExitCode.TOPOLOGY_CHANGED,
+    ExitCode.REGRESSION,
+    ExitCode.GATE_EXCEEDED,
+    ExitCode.EVIDENCE_MISSING,
+    ExitCode.OK,
+)
+
+
+def winning_exit_code(codes: Iterable[ExitCode]) -> ExitCode:
+    """The first of `codes` in `EXIT_PRECEDENCE`; OK if there are none."""
+    return min(codes, key=EXIT_PRECEDENCE.index, default=ExitCode.OK)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -466,11 +491,15 @@ class Exit:
 
 @dataclass(frozen=True)
 class Output:
-    """What the command wrote: sizes, and the SHA-256 of its standard output without Warp's own lines."""
+    """What the command wrote: sizes, and the SHA-256 of its standard output without Warp's own lines.
+
+    `line_digests` holds 8 hex digits for each of the first 2,000 of those lines, so that a difference has a place.
+    """
 
     stdout_bytes: int
     stderr_bytes: int
     stdout_digest: str
+    line_digests: str = ""
 
 
 @dataclass(frozen=True)
@@ -653,9 +682,21 @@ class Environment:
     variables: dict[str, str]
 
 
+class Varied(str, enum.Enum):
+    """What an experiment varies on purpose between its arms: the working tree, variables, or options of Warp."""
+
+    TREE = "tree"
+    ENV = "env"
+    SET = "set"
+
+
 @dataclass(frozen=True)
 class Options:
-    """The options of `measure` that a comparison must know."""
+    """The options of `measure` that a comparison must know.
+
+    `set` holds the values of --set as they were given. `revision` is the git revision whose files were measured, null
+    for a directory as it was. `varied` says in what the arms of the experiment differ that this report belongs to.
+    """
 
     samples: int
     timeout_s: float | None
@@ -663,6 +704,9 @@ class Options:
     inherit_tmpdir: bool
     expect_exit: int
     demo: bool
+    set: dict[str, str] = dataclasses.field(default_factory=dict)
+    revision: str | None = None
+    varied: tuple[Varied, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -2908,6 +2952,7 @@ class Arm:
     git_dirty: bool | None
     complete_samples: int
     requested_samples: int
+    cwd: str
 
 
 @dataclass(frozen=True)
@@ -3025,6 +3070,49 @@ class FindingChanges:
     new: tuple[Finding, ...]
 
 
+class OutputState(str, enum.Enum):
+    """What the standard output of both reports says. VARIES: it is not even the same in all samples of one report."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    VARIES = "varies"
+
+
+@dataclass(frozen=True)
+class OutputChange:
+    """Where the standard output, without Warp's own lines, first differs: the run, and the line, counted from 1 (null
+    behind the lines that a report has digests of). A hint on numerics, never a proof."""
+
+    state: OutputState
+    run: RunKind | None
+    line: int | None
+
+
+class OptionOutcome(str, enum.Enum):
+    """What became of an option that was set for the candidate, in one module."""
+
+    MOVED = "moved"
+    HAD_VALUE = "had-that-value"
+    MODULE_OPTION = "module-option"
+    ASSIGNED_LATER = "assigned-later"
+    NOT_HASHED = "not-in-hash"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class OptionReceipt:
+    """Whether an option reached a module. `value` is what it was set to, null for Warp's own value; `detail` says why
+    the hash did not move."""
+
+    option: str
+    value: str | None
+    module: str
+    device: str
+    block_dim: int | None
+    outcome: OptionOutcome
+    detail: str
+
+
 @dataclass(frozen=True)
 class SampleCounts:
     """Complete samples in each arm."""
@@ -3052,7 +3140,8 @@ class Comparison:
 
     `metric` is the figure that decided, `p` its exact one-sided p (and as a fraction), `needed_samples` how many
     samples an arm would settle it where they do not. `deltas` and `bands` hold every timed figure that both reports
-    have; they are empty where times were not looked at. `exact` sums up `facts`.
+    have; they are empty where times were not looked at. `exact` sums up `facts`. `varied` says what the experiment
+    varied on purpose, `receipts` where the options it set arrived.
     """
 
     schema: str
@@ -3076,6 +3165,9 @@ class Comparison:
     identities: IdentityChanges | None
     findings: FindingChanges
     differences: tuple[FieldDifference, ...]
+    varied: tuple[str, ...]
+    receipts: tuple[OptionReceipt, ...]
+    output: OutputChange | None
     baseline: Arm
     candidate: Arm
     warnings: tuple[Notice, ...]
@@ -3131,6 +3223,7 @@ def _comparison(
     host_differs = any(difference.field is ComparableField.HOST for difference in differences)
     pairs = evidence.pairs if evidence and not host_differs else {}
     arms = (_arm(baseline), _arm(candidate))
+    varied = varied_on_purpose(baseline, candidate)
     return Comparison(
         schema=COMPARISON_SCHEMA,
         schema_version=SCHEMA_VERSION,
@@ -3138,7 +3231,7 @@ def _comparison(
         verdict=ruling.verdict,
         decided_by=ruling.decided_by,
         reason=ruling.reason,
-        why=ruling.why,
+        why=f"{ruling.why}; varied on purpose: {', '.join(varied)}" if varied else ruling.why,
         metric=ruling.metric,
         n=SampleCounts(arms[0].complete_samples, arms[1].complete_samples),
         p=None if ruling.p is None else float(ruling.p),
@@ -3153,6 +3246,9 @@ def _comparison(
         identities=evidence.identities if evidence else None,
         findings=_finding_changes(baseline, candidate),
         differences=differences,
+        varied=varied,
+        receipts=option_receipts(baseline, candidate, evidence.identities) if evidence else (),
+        output=compare_output(baseline, candidate) if evidence else None,
         baseline=arms[0],
         candidate=arms[1],
         warnings=comparison_warnings(baseline, candidate, ruling, evidence),
@@ -3169,6 +3265,7 @@ def _arm(report: Report) -> Arm:
         git_dirty=environment.git_dirty,
         complete_samples=len(complete_runs(report)),
         requested_samples=report.options.samples,
+        cwd=report.cwd,
     )
 
 
@@ -3199,11 +3296,27 @@ def field_differences(
 ) -> tuple[FieldDifference, ...]:
     """Every property of the set-up that differs. What a report without a complete sample could not tell is none."""
     differences = []
+    meant = {f"--{varied.value}" for varied in set(baseline.options.varied) & set(candidate.options.varied)}
     for (field, name, before), (_, _, after) in zip(_fields(baseline), _fields(candidate), strict=True):
         untold = (before is None and not complete_runs(baseline)) or (after is None and not complete_runs(candidate))
         if before != after and not untold:
-            differences.append(FieldDifference(field, name, before, after, field in allowed))
+            differences.append(FieldDifference(field, name, before, after, field in allowed or name in meant))
     return tuple(differences)
+
+
+def varied_on_purpose(baseline: Report, candidate: Report) -> tuple[str, ...]:
+    """What the experiment that both reports belong to varied between them, for a reader; empty without one."""
+    before, after = baseline.options, candidate.options
+    meant = set(before.varied) & set(after.varied)
+    found = []
+    if Varied.TREE in meant and (baseline.cwd, before.revision) != (candidate.cwd, after.revision):
+        found.append(f"tree {before.revision or baseline.cwd} against {after.revision or candidate.cwd}")
+    for varied, word, old, new in ((Varied.ENV, "env", before.env, after.env), (Varied.SET, "set", before.set, after.set)):
+        if varied not in meant:
+            continue
+        for arm, own, other in (("baseline", old, new), ("candidate", new, old)):
+            found += [f"--{arm}-{word} {name}={own[name]}" for name in own if other.get(name) != own[name]]
+    return tuple(found)
 
 
 def _fields(report: Report) -> list[tuple[ComparableField, str, str | None]]:
@@ -3225,6 +3338,7 @@ def _fields(report: Report) -> list[tuple[ComparableField, str, str | None]]:
         (ComparableField.HOST, "operating system", environment.os),
         (ComparableField.HOST, "architecture", environment.architecture),
         (ComparableField.OPTIONS, "--env", " ".join(f"{k}={v}" for k, v in sorted(options.env.items())) or "none"),
+        (ComparableField.OPTIONS, "--set", " ".join(f"{k}={v}" for k, v in sorted(options.set.items())) or "none"),
         (ComparableField.OPTIONS, "--inherit-tmpdir", "yes" if options.inherit_tmpdir else "no"),
         (ComparableField.OPTIONS, "--expect-exit", str(options.expect_exit)),
         (ComparableField.OPTIONS, "--demo", "yes" if options.demo else "no"),
@@ -4142,10 +4256,126 @@ def _evidence_warnings(baseline: Report, candidate: Report, ruling: Ruling, evid
             " have changed between them; measure both again, interleaved"
         )
         notices.append(Notice("machine-moved", text))
-    digests = [{run.output.stdout_digest for run, _ in complete_runs(report)} for report in (baseline, candidate)]
-    if all(len(seen) == 1 for seen in digests) and digests[0] != digests[1]:
-        notices.append(Notice("output-differs", "the program prints something else in the candidate"))
+    output = compare_output(baseline, candidate)
+    if output.state is OutputState.DIFFERS:
+        text = f"the program prints something else in the candidate, {output_place(output)}: numerics may have moved"
+        notices.append(Notice("output-differs", text))
     return notices
+
+
+# The program's output, and where the options of an experiment arrived
+
+
+def compare_output(baseline: Report, candidate: Report) -> OutputChange:
+    """Hold the standard output of both reports against each other; both must have a complete sample."""
+    arms = [complete_runs(report) for report in (baseline, candidate)]
+    for position in (0, 1):
+        for runs in arms:
+            for pair in runs[1:]:
+                change = _output_change(OutputState.VARIES, runs[0][position], pair[position])
+                if change is not None:
+                    return change
+    for position in (0, 1):
+        change = _output_change(OutputState.DIFFERS, arms[0][0][position], arms[1][0][position])
+        if change is not None:
+            return change
+    return OutputChange(OutputState.SAME, None, None)
+
+
+def _output_change(state: OutputState, one: Run, other: Run) -> OutputChange | None:
+    """None where both runs printed the same."""
+    if one.output.stdout_digest == other.output.stdout_digest:
+        return None
+    width = LINE_DIGEST_DIGITS
+    pairs = itertools.zip_longest(
+        *(
+            [run.output.line_digests[start : start + width] for start in range(0, len(run.output.line_digests), width)]
+            for run in (one, other)
+        )
+    )
+    line = next((number for number, (before, after) in enumerate(pairs, 1) if before != after), None)
+    return OutputChange(state, one.kind, line)
+
+
+def output_place(output: OutputChange) -> str:
+    """Where an output differs, in a clause."""
+    where = f"behind line {MAX_LINE_DIGESTS:,}" if output.line is None else f"from line {output.line:,}"
+    return f"{where} of the {output.run.value if output.run else 'cold'} run on"
+
+
+LINE_DIGEST_DIGITS = 8
+MAX_LINE_DIGESTS = 2_000
+
+
+def option_receipts(baseline: Report, candidate: Report, changes: IdentityChanges) -> tuple[OptionReceipt, ...]:
+    """For each option that is set otherwise in the candidate, whether the hash of each module moved, or why not."""
+    before, after = baseline.options.set, candidate.options.set
+    names = [name for name in dict.fromkeys((*after, *before)) if before.get(name) != after.get(name)]
+    seen = [_options_by_place(report) for report in (baseline, candidate)]
+    receipts = []
+    for name in names:
+        assigned = _late_assignment(candidate, name)
+        for moved, modules in ((True, changes.moved), (False, (*changes.same, *changes.unknown))):
+            for item in modules:
+                place = (item.renamed_to or item.name, item.device, item.block_dim)
+                values = seen[0].get((item.name, *place[1:])), seen[1].get(place)
+                outcome, detail = _option_outcome(name, after.get(name), values, moved=moved, assigned=assigned)
+                receipts.append(OptionReceipt(name, after.get(name), item.name, *place[1:], outcome, detail))
+    return tuple(receipts)
+
+
+def _options_by_place(report: Report) -> dict[Place, dict[str, str]]:
+    """The resolved options with which each module was loaded last in the first complete cold run."""
+    found: dict[Place, dict[str, str]] = {}
+    for run, _ in complete_runs(report)[:1]:
+        for process in run.processes:
+            for load in process.loads:
+                if load.option_set is not None:
+                    found[load.name, load.device, load.block_dim] = process.option_sets[load.option_set]
+    return found
+
+
+def _late_assignment(report: Report, name: str) -> ConfigEvent | None:
+    """The program's own last assignment of an option."""
+    events = [
+        event
+        for run, _ in complete_runs(report)[:1]
+        for process in run.processes
+        for event in process.config_events
+        if event.name == name
+    ]
+    return events[-1] if events else None
+
+
+def shows_value(shown: str, text: str) -> bool:
+    """Whether the repr of a configuration value is that of what --set was given as `text`."""
+    return shown in (text, repr(text)) or (shown.startswith("<") and f".{text}:" in shown)
+
+
+def _option_outcome(
+    name: str,
+    value: str | None,
+    values: tuple[dict[str, str] | None, dict[str, str] | None],
+    *,
+    moved: bool,
+    assigned: ConfigEvent | None,
+) -> tuple[OptionOutcome, str]:
+    before, after = values
+    shown = None if after is None else after.get(name)
+    if value is not None and shown is not None and not shows_value(shown, value):
+        if assigned is not None and shown == assigned.after:
+            where = f" at {place(assigned.site)}" if assigned.site else ""
+            return OptionOutcome.ASSIGNED_LATER, f"the program assigned {assigned.after} later{where}; that wins"
+        return OptionOutcome.MODULE_OPTION, f"an option of the module itself says {shown}; that wins"
+    if moved:
+        return OptionOutcome.MOVED, ""
+    if after is None:
+        return OptionOutcome.UNKNOWN, "the options of this module were not seen"
+    if shown is None:
+        return OptionOutcome.NOT_HASHED, "this Warp does not hash the option, so it makes no other module"
+    if before is not None and before.get(name) == shown:
+        return OptionOutcome.HAD_VALUE, f"it was {shown} before"
+    return OptionOutcome.UNKNOWN, "the option arrived, and the hash is the same"
 
 
 def _machine_may_have_moved(evidence: Evidence, ruling: Ruling) -> bool:
@@ -4996,6 +5226,39 @@ def command_line() -> list[str]:
         return [str(word)[:MAX_TEXT] for word in getattr(sys, "orig_argv", [])[:40]]
 
 
+def option_value(kinds: Any, members: Any, text: str) -> Any:
+    """What `text` stands for as a value of a configuration option; `kinds` are the names of its types, `members` those
+    of its enum, if it is one. Raises ValueError saying what was expected."""
+    if text == "None" and ("None" in kinds or "NoneType" in kinds or "Optional" in kinds):
+        return None
+    if "bool" in kinds and text in ("True", "False"):
+        return text == "True"
+    for kind, convert in (("int", int), ("float", float)):
+        if kind in kinds:
+            try:
+                return convert(text)
+            except ValueError:
+                pass
+    if text in members:
+        return members[text]
+    if "str" in kinds:
+        return text
+    known = [("bool", "True or False"), ("int", "an integer"), ("float", "a number"), ("NoneType", "None")]
+    words = [words for kind, words in known if kind in kinds] + list(members)
+    raise ValueError("expected " + (" or ".join(words) or "a value that can be written as text") + ", found " + text)
+
+
+def option_kinds(annotation: Any, current: Any) -> Any:
+    """The names of the types of a configuration option, from its annotation (None if it has none) and its value."""
+    import re
+
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", None) or str(annotation)
+    kinds = set(re.findall(r"bool|int|float|str|None|Optional", text)) if annotation is not None else set()
+    if "Optional" in str(annotation) or "None" in kinds:
+        kinds.add("NoneType")
+    return kinds | {type(current).__name__}
+
+
 class LoadRecord:
     """A load in progress on one thread, with exclusive time per phase."""
 
@@ -5324,6 +5587,7 @@ class Recorder:
         }
         self.force_load_code = getattr(getattr(context, "force_load", None), "__code__", None)
         self.replaced: list[tuple[str, Any, Any]] = []
+        self.set_options()
         for step in (
             self.patch_options,
             self.patch_hasher,
@@ -5339,6 +5603,21 @@ class Recorder:
                 step()
             except Exception as error:
                 self.note_error(step.__name__, error)
+
+    def set_options(self) -> None:
+        """Give Warp's configuration the values of --set, before there is a module that could have copied the old ones;
+        what the program assigns later wins."""
+        config = self.warp_config
+        for name, text in self.config["set"].items():
+            try:
+                if name.startswith("_") or name not in vars(config):
+                    raise ValueError("Warp's configuration has no such name")
+                before = vars(config)[name]
+                kinds = option_kinds(getattr(config, "__annotations__", {}).get(name), before)
+                setattr(config, name, option_value(kinds, getattr(type(before), "__members__", {}), text))
+                self.emit({"t": "set", "name": name, "before": text_of(before), "after": text_of(vars(config)[name])})
+            except Exception as error:
+                self.emit({"t": "unset", "text": f"--set {name}={text}: {str(error)[:MAX_TEXT]}"})
 
     def replace(self, owner: Any, name: str, make: Any) -> None:
         """Replace `owner.name` by `make(original)`, where there is one."""
@@ -7211,6 +7490,8 @@ class ReadRun:
     toolkit: str | None
     driver: str | None
     made_paths: tuple[str, ...]
+    options_set: bool
+    options_refused: tuple[str, ...]
 
 
 def read_records(folder: str, origin: int) -> ReadRun:
@@ -7245,6 +7526,8 @@ def read_records(folder: str, origin: int) -> ReadRun:
         toolkit=inits[0]["toolkit"] if inits else None,
         driver=inits[0]["driver"] if inits else None,
         made_paths=tuple(path for file in files for line in file.of("made") for path in line["paths"]),
+        options_set=any(file.of("set") for file in files),
+        options_refused=tuple(dict.fromkeys(line["text"] for file in files for line in file.of("unset"))),
     )
 
 
@@ -7552,14 +7835,15 @@ class SampleFolder:
             found["TMPDIR"] = os.path.join(self.path, "tmp")
         return found
 
-    def inject(self, run: RunKind) -> tuple[str, str]:
-        """Write the sitecustomize of one run. Returns the folder for PYTHONPATH and the folder of the records."""
+    def inject(self, run: RunKind, options: dict[str, str]) -> tuple[str, str]:
+        """Write the sitecustomize of one run, which sets `options` of Warp. Returns the folder for PYTHONPATH and the
+        folder of the records."""
         folder = os.path.join(self.path, run.value, "inject")
         records = os.path.join(self.path, run.value, "records")
         os.makedirs(folder, mode=0o700)
         os.makedirs(records, mode=0o700)
         script = os.path.abspath(__file__)
-        config = {"inject": folder, "records": records, "sample": self.path, "script": script}
+        config = {"inject": folder, "records": records, "sample": self.path, "script": script, "set": options}
         text = SITECUSTOMIZE.format(
             script=script, code=self.workspace.code, source=self.workspace.source, config=config
         )
@@ -7625,6 +7909,16 @@ def with_injection(command: Sequence[str], inject: str) -> list[str]:
     return words
 
 
+def own_lines(block: bytes) -> bytes:
+    """What the program itself wrote in whole lines; a line break that ends Warp's text is Warp's too."""
+    *lines, rest = block.split(b"\n")
+    kept = []
+    for line in lines:
+        own = own_output(line)
+        kept.append(own if own != line else line + b"\n")
+    return b"".join(kept) + own_output(rest)
+
+
 # Lines that own_output could act on, so that gigabytes of other output need not be split into lines.
 MAY_BE_WARPS = re.compile(rb"Warp|warp|Module|Compile|wp[_.]|^[ \t]{3}", re.MULTILINE)
 TOOK = re.compile(rb"took [0-9.]+ ms")
@@ -7645,6 +7939,8 @@ class OutputReader(threading.Thread):
         self.records: list[LogRecord] = []
         self.hash = hashlib.sha256()
         self.line = b""
+        self.line_hash = hashlib.sha256()
+        self.line_digests: list[str] = []
         self.start()
 
     def run(self) -> None:
@@ -7664,6 +7960,7 @@ class OutputReader(threading.Thread):
                 sys.stderr.buffer.flush()
         self.records.extend(self.parser.close())
         self.digest(b"\n" if self.line else b"")
+        self.digest_lines(b"\n")
         if self.keep is not None:
             self.keep.close()
 
@@ -7675,8 +7972,21 @@ class OutputReader(threading.Thread):
         self.line = rest
         block = (head + separator).replace(self.private, b"")
         if MAY_BE_WARPS.search(block):
-            block = b"\n".join(own_output(line) for line in block.split(b"\n"))
-        self.hash.update(TOOK.sub(b"took ms", block))
+            block = own_lines(block)
+        block = TOOK.sub(b"took ms", block)
+        self.hash.update(block)
+        self.digest_lines(block)
+
+    def digest_lines(self, block: bytes) -> None:
+        """A short digest for each of the first lines."""
+        if len(self.line_digests) >= MAX_LINE_DIGESTS:
+            return
+        *ended, rest = block.split(b"\n", MAX_LINE_DIGESTS)
+        for line in ended[: MAX_LINE_DIGESTS - len(self.line_digests)]:
+            self.line_hash.update(line)
+            self.line_digests.append(self.line_hash.hexdigest()[:LINE_DIGEST_DIGITS])
+            self.line_hash = hashlib.sha256()
+        self.line_hash.update(rest)
 
     def last_lines(self, count: int) -> list[str]:
         return self.tail.decode("utf-8", "replace").splitlines()[-count:]
@@ -8003,7 +8313,12 @@ def check_run(
         wall_ms=executed.wall_ms,
         exit=executed.exit,
         processes=processes,
-        output=Output(executed.stdout.size, executed.stderr.size, executed.stdout.hash.hexdigest()),
+        output=Output(
+            executed.stdout.size,
+            executed.stderr.size,
+            executed.stdout.hash.hexdigest(),
+            "".join(executed.stdout.line_digests),
+        ),
         cross_check=CrossCheck(len(records), len(extra), len(found), tuple(unexplained)),
     )
     foreign = foreign_cached_loads(processes) if kind is RunKind.COLD else []
@@ -8061,6 +8376,9 @@ class MeasureOptions:
     keep_logs: str | None
     echo: bool
     demo: bool
+    set: dict[str, str]
+    revision: str | None = None
+    varied: tuple[Varied, ...] = ()
 
 
 @dataclass
@@ -8084,6 +8402,9 @@ class Measurement:
             inherit_tmpdir=self.options.inherit_tmpdir,
             expect_exit=self.options.expect_exit,
             demo=self.options.demo,
+            set=self.options.set,
+            revision=self.options.revision,
+            varied=self.options.varied,
         )
 
     def report(self) -> Report:
@@ -8192,21 +8513,22 @@ def host_environment(cwd: str) -> Environment:
 class Progress:
     """One plain line a run on stderr; on a terminal the line of the current run is rewritten in place."""
 
-    def __init__(self, samples: int) -> None:
+    def __init__(self, samples: int, arm: str = "") -> None:
         self.samples = samples
+        self.arm = f"{arm} " if arm else ""
         self.terminal = sys.stderr.isatty()
         self.estimated = False
 
     def begin(self, index: int, kind: RunKind) -> None:
         if self.terminal:
-            self.write(f"\rsample {index}/{self.samples} {kind.value}: running ...\x1b[K")
+            self.write(f"\r{self.arm}sample {index}/{self.samples} {kind.value}: running ...\x1b[K")
 
     def end(self, index: int, run: Run) -> None:
         builds = run.builds
-        text = f"sample {index}/{self.samples} {run.kind.value}: {run.wall_ms / 1000:.1f} s, {builds} builds"
+        text = f"{self.arm}sample {index}/{self.samples} {run.kind.value}: {run.wall_ms / 1000:.1f} s, {builds} builds"
         if not self.estimated and run.kind is RunKind.COLD and not run.exit.timed_out:
             self.estimated = True
-            text += f" (all samples: up to {2 * self.samples * run.wall_ms / 1000:.0f} s)"
+            text += f" (all {self.arm}samples: up to {2 * self.samples * run.wall_ms / 1000:.0f} s)"
         self.write(f"\r{text}\x1b[K\n" if self.terminal else f"{text}\n")
 
     @staticmethod
@@ -8216,16 +8538,19 @@ class Progress:
 
 
 class Measurer:
-    """Runs the samples of one `measure` and keeps the measurement up to date."""
+    """Runs the samples of one `measure`, or of one `arm` of an experiment, and keeps the measurement up to date."""
 
-    def __init__(self, options: MeasureOptions, workspace: Workspace, save: Callable[[Report], None]) -> None:
+    def __init__(
+        self, options: MeasureOptions, workspace: Workspace, save: Callable[[Report], None], arm: str = ""
+    ) -> None:
         self.options = options
+        self.arm = f"{arm}, " if arm else ""
         self.workspace = workspace
         self.save = save
         self.base = {**os.environ, **options.env}
         for name in ("_WARP_COMPILE_PROBE_PROCESS",):
             self.base.pop(name, None)
-        self.progress = Progress(options.samples)
+        self.progress = Progress(options.samples, arm)
         self.measurement = Measurement(
             options=options,
             environment=host_environment(options.cwd),
@@ -8239,9 +8564,13 @@ class Measurer:
         """All samples. Raises what ends them early; the measurement then holds what was finished."""
         for index in range(1, self.options.samples + 1):
             self.sample(index)
-            self.save(self.measurement.report())
 
     def sample(self, index: int) -> None:
+        """Take one sample, counted from 1, and save what there is."""
+        self.take(index)
+        self.save(self.measurement.report())
+
+    def take(self, index: int) -> None:
         folder = SampleFolder(self.workspace, index)
         sample = Sample(index=index, complete=False, cold=None, warm=None, settle=None)
         self.measurement.samples.append(sample)
@@ -8265,7 +8594,7 @@ class Measurer:
     ) -> tuple[Run, list[str], ProbeError | None]:
         """One run and its checks; the error, if any, is returned so that the run itself is kept."""
         self.progress.begin(index, kind)
-        inject, records = folder.inject(kind)
+        inject, records = folder.inject(kind, self.options.set)
         environment = folder.environment(self.base, self.options.inherit_tmpdir)
         environment["PYTHONPATH"] = os.pathsep.join(
             [inject] + ([environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else [])
@@ -8277,7 +8606,7 @@ class Measurer:
             self.options.cwd,
             self.options,
             self.workspace.root,
-            f"{index}-{kind.value}",
+            f"{self.progress.arm.strip()}-{index}-{kind.value}".lstrip("-"),
         )
         after = user_cache_listing(self.base)
         read = read_records(records, executed.origin)
@@ -8287,7 +8616,8 @@ class Measurer:
         self.note(checked, read)
         run = relocate(checked.run, self.workspace.root)
         self.progress.end(index, run)
-        return run, found, self.problem(index, kind, checked, executed, before != after)
+        problem = self.refused(read) or self.problem(index, kind, checked, executed, before != after)
+        return run, found, problem
 
     def command(self) -> list[str]:
         if not self.options.demo:
@@ -8300,6 +8630,7 @@ class Measurer:
         """Add what a run brought to light about coverage, warnings and the environment."""
         self.measurement.gaps.update(dict.fromkeys(checked.gaps))
         self.measurement.notices.update(dict.fromkeys(checked.notices))
+        self.note_options(read)
         environment = self.measurement.environment
         if environment.target_python is None and read.processes:
             self.measurement.environment = dataclasses.replace(
@@ -8311,11 +8642,32 @@ class Measurer:
                 devices=read.devices,
             )
 
+    def refused(self, read: ReadRun) -> ProbeError | None:
+        """Why the values of --set did not reach Warp, if they could not."""
+        if not read.options_refused:
+            return None
+        text = f"{read.options_refused[0]} (Warp {', '.join(read.versions) or 'of the target'})"
+        self.measurement.notices[Notice("option-not-set", text)] = None
+        return InputError(f"{text}; nothing was measured with it")
+
+    def note_options(self, read: ReadRun) -> None:
+        """Warn where a value of --set did not stay, or never came into effect."""
+        events = [event for process in read.processes for event in process.config_events]
+        for event in events:
+            if event.name in self.options.set:
+                where = f" at {place(event.site)}" if event.site else ""
+                given = f"--set {event.name}={self.options.set[event.name]}"
+                text = f"{given}: the program assigned {event.after} later{where}; that wins from there on"
+                self.measurement.notices[Notice("set-overridden", text)] = None
+        if self.options.set and not read.options_set and not read.options_refused:
+            text = "--set had no effect: no recorded process imported a Warp that the recorder can hook"
+            self.measurement.notices[Notice("set-without-effect", text)] = None
+
     def problem(
         self, index: int, kind: RunKind, checked: Checked, executed: Executed, user_caches_changed: bool
     ) -> ProbeError | None:
         """Why the sample cannot go on, if so."""
-        where = f"sample {index}, {kind.value} run"
+        where = f"{self.arm}sample {index}, {kind.value} run"
         failure = run_failure(checked.run, self.measurement.report_options())
         if failure is not None:
             self.measurement.stderr_tail = tuple(executed.stderr.last_lines(15))
