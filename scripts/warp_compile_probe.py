@@ -3112,6 +3112,9 @@ def compare_reports(
         topology = dataclasses.replace(topology, equal=None if topology.equal else topology.equal)
     evidence = gather_evidence(baseline, candidate, topology)
     ruling = coverage_ruling or topology_ruling or rule_on_time(evidence, differences)
+    if differences:
+        names = ", ".join(difference.name for difference in differences)
+        ruling = dataclasses.replace(ruling, why=f"{ruling.why}; allowed to differ: {names}")
     return _comparison(baseline, candidate, ruling, differences, evidence)
 
 
@@ -3498,12 +3501,11 @@ class UnequalProcess:
 
 @dataclass(frozen=True)
 class RunMatch:
-    """Whether two runs launch the same, how far the order was compared, and what differs."""
+    """How far the order of launches of two runs was compared; where they differ, the first place and the counts."""
 
-    equal: bool
     order: LaunchOrder
-    divergence: Divergence | None
-    counts: tuple[CountDelta, ...]
+    divergence: Divergence | None = None
+    counts: tuple[CountDelta, ...] = ()
 
 
 def match_runs(reader: LaunchNumbering, baseline: RunLaunches, candidate: RunLaunches) -> RunMatch:
@@ -3534,9 +3536,9 @@ def match_runs(reader: LaunchNumbering, baseline: RunLaunches, candidate: RunLau
                 for number in sorted({**counts_before, **counts_after})
                 if counts_before[number] != counts_after[number]
             )
-            return RunMatch(equal=False, order=LaunchOrder.EXACT, divergence=divergence, counts=counts)
+            return RunMatch(LaunchOrder.EXACT, divergence, counts)
     order = LaunchOrder.UNORDERED if unequal else LaunchOrder.PREFIX if only_prefix else LaunchOrder.EXACT
-    return RunMatch(equal=True, order=order, divergence=None, counts=())
+    return RunMatch(order)
 
 
 def _sum_counts(processes: Iterable[Sequence[Thread]]) -> collections.Counter[int]:
@@ -3669,19 +3671,19 @@ def judge_topology(baseline: Report, candidate: Report) -> tuple[Topology, Rulin
     for name, runs in arms.items():
         for index in range(1, len(runs)):
             match = _match_samples(reader, runs[0], runs[index])
-            if not match.equal:
+            if match.divergence is not None:
                 why = (
                     f"the samples of the {name} do not launch the same, sample {index + 1} against the first:"
-                    f" {_divergence_text(match, 'first', f'sample {index + 1}')}"
+                    f" {_divergence_text(match.divergence, 'first', f'sample {index + 1}')}"
                 )
                 topology = dataclasses.replace(topology, first_divergence=match.divergence, counts=match.counts)
                 return topology, Ruling(Verdict.UNVERIFIED, VerdictReason.SAMPLES_DISAGREE, why)
             orders.append(match.order)
     match = _match_samples(reader, arms["baseline"][0], arms["candidate"][0])
-    if not match.equal:
+    if match.divergence is not None:
         reason = VerdictReason.LAUNCHES_DIFFER if match.counts else VerdictReason.LAUNCH_ORDER_DIFFERS
         topology = dataclasses.replace(topology, equal=False, first_divergence=match.divergence, counts=match.counts)
-        why = _divergence_text(match, "baseline", "candidate")
+        why = _divergence_text(match.divergence, "baseline", "candidate")
         return topology, Ruling(Verdict.TOPOLOGY_CHANGED, reason, why)
     orders.append(match.order)
     weakest = max(orders, key=list(LaunchOrder).index)
@@ -3701,17 +3703,16 @@ def _match_samples(
 ) -> RunMatch:
     """Two cold runs, then two warm ones: the first that differ, or else the one whose order was compared least."""
     cold = match_runs(reader, first[0], second[0])
-    if not cold.equal:
+    if cold.divergence is not None:
         return cold
     warm = match_runs(reader, first[1], second[1])
-    return warm if not warm.equal else max(cold, warm, key=lambda match: list(LaunchOrder).index(match.order))
+    return (
+        warm if warm.divergence is not None else max(cold, warm, key=lambda match: list(LaunchOrder).index(match.order))
+    )
 
 
-def _divergence_text(match: RunMatch, baseline: str, candidate: str) -> str:
+def _divergence_text(place: Divergence, baseline: str, candidate: str) -> str:
     """What differs first, in one clause."""
-    place = match.divergence
-    if place is None:
-        return "the launches differ"
     where = f"process {place.process}, {place.run.value} run"
     if place.index is None:
         return f"the order of launches differs behind the first {PREFIX_LAUNCHES:,} ({where})"
@@ -3800,7 +3801,7 @@ def gather_evidence(baseline: Report, candidate: Report, topology: Topology) -> 
         facts=facts,
         exact=sum_up(facts),
         pairs=pairs,
-        decided_by=choose_clock(baseline, candidate, facts, pairs),
+        decided_by=choose_measure(baseline, candidate, facts, pairs),
     )
 
 
@@ -3902,7 +3903,7 @@ def _renamed_places(
 # Step 5: time
 
 
-def choose_clock(
+def choose_measure(
     baseline: Report, candidate: Report, facts: Sequence[FactDelta], pairs: dict[Metric, tuple[Timed, Timed]]
 ) -> DecidedBy:
     """What to judge by: see DecidedBy.
@@ -3954,19 +3955,19 @@ def _builds(records: Sequence[IdentityRecord], length: int) -> collections.Count
 
 def rule_on_time(evidence: Evidence, differences: Sequence[FieldDifference]) -> Ruling:
     """The verdict where the work is the same."""
-    facts_text = f"exact facts: {evidence.exact.value}"
     same = evidence.exact is Exact.SAME
     if any(difference.field is ComparableField.HOST for difference in differences):
-        why = f"the hosts differ, so times were not judged; the launches are the same ({facts_text})"
+        why = f"the hosts differ, so times were not judged; launches: the same; exact facts: {evidence.exact.value}"
         return Ruling(Verdict.UNCHANGED if same else Verdict.INCONCLUSIVE, VerdictReason.TIME_NOT_JUDGED, why)
     metric = _deciding_metric(evidence)
     before, after = evidence.pairs[metric]
     weighed = weigh(before, after)
     verdict, reason = _weighed_verdict(evidence, metric, weighed)
+    moved, support = _change_text(metric, before, after), _reason_text(reason, before, after, weighed)
     return Ruling(
         verdict=verdict,
         reason=reason,
-        why=f"{_change_text(metric, before, after)}, {_reason_text(reason, before, after, weighed)} ({facts_text})",
+        why=f"{moved}, {support}; exact facts: {evidence.exact.value}",
         decided_by=evidence.decided_by,
         metric=metric,
         p=weighed.p,
@@ -4045,10 +4046,7 @@ def _reason_text(reason: VerdictReason, before: Timed, after: Timed, weighed: Ti
     texts = {
         VerdictReason.INSIDE_BAND: f"inside the noise band of {band} in {arms}",
         VerdictReason.INSIDE_BAND_FACTS_DIFFER: f"inside the noise band of {band}, though the exact facts differ",
-        VerdictReason.TOO_FEW_SAMPLES: (
-            f"beyond the noise band of {band}, but {arms} are too few to tell: measure {MIN_JUDGED_SAMPLES} or more,"
-            f" {more}"
-        ),
+        VerdictReason.TOO_FEW_SAMPLES: f"beyond the noise band of {band}, but {arms} are too few to tell; {more}",
         VerdictReason.SAMPLES_OVERLAP: f"beyond the noise band of {band}, but the samples overlap ({odds}); {more}",
         VerdictReason.WARM_RUN_MOVED: "but that is owed to the wall time of the warm run, not to compiling",
         VerdictReason.COLD_TIME_REGRESSED: "but the cold run takes longer now",
