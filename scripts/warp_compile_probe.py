@@ -7673,7 +7673,8 @@ class OutputReader(threading.Thread):
         self.line = rest
         block = (head + separator).replace(self.private, b"")
         if MAY_BE_WARPS.search(block):
-            block = b"\n".join(own_output(line) for line in block.split(b"\n"))
+            lines = [(line, own_output(line)) for line in block.split(b"\n")]
+            block = b"\n".join(own for line, own in lines if own or not line)
         self.hash.update(TOOK.sub(b"took ms", block))
 
     def last_lines(self, count: int) -> list[str]:
