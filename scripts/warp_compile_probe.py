@@ -43,6 +43,8 @@ import datetime
 import enum
 import functools
 import hashlib
+import importlib.util
+import io
 import itertools
 import json
 import lzma
@@ -5368,7 +5370,7 @@ class Recorder:
                 "end": time.monotonic_ns(),
                 "version": str(getattr(config, "version", None) or getattr(module, "__version__", None)),
                 "file": getattr(module, "__file__", None),
-                "patched": hasattr(self, "context"),
+                "missing": self.missing(),
             }
         )
 
@@ -5383,6 +5385,15 @@ class Recorder:
             return enter
 
         self.replace(warp.Tape, "__enter__", make)
+
+    def missing(self) -> list[str]:
+        """What cannot be recorded in this Warp, since it lacks what the hooks need."""
+        if not hasattr(self, "context"):
+            return ["loads", "launches"]
+        load = vars(self.context.Module).get("load")
+        names = load.__code__.co_varnames if hasattr(load, "__code__") else ()
+        found = {"loads": "active_block_dim" in names, "launches": "invoke" in vars(self.context)}
+        return [what for what, there in found.items() if not there]
 
     # -- loads ---------------------------------------------------------------------------------------------------
 
@@ -6475,15 +6486,36 @@ class Twin:
             return True
 
 
+class Handover:
+    """Loads a module that the recorder has had and that the program does not know yet."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.spec = module.__spec__
+
+    def create_module(self, spec: Any) -> Any:
+        return self.module
+
+    def exec_module(self, module: Any) -> None:
+        module.__spec__ = self.spec
+
+
 class Finder:
-    """Stands first on sys.meta_path until Warp has come, then leaves."""
+    """Stands first on sys.meta_path until Warp has come, then leaves.
+
+    The modules that the recorder imported before the program are hidden from it until it imports them: it then gets the
+    same ones, hooks included.
+    """
 
     targets = ("warp._src.context", "warp.context")
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, known: set[str]) -> None:
         self.recorder = recorder
+        self.hidden = {name: sys.modules.pop(name) for name in set(sys.modules) - known}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name in self.hidden:
+            return type(sys.__spec__)(name, Handover(self.hidden.pop(name)))  # type: ignore[arg-type]
         if name != "warp" and name not in self.targets:
             return None
         for finder in list(sys.meta_path):
@@ -6512,6 +6544,8 @@ class Finder:
                     recorder.warp_imported(module, start)
                     if finder in sys.meta_path:
                         sys.meta_path.remove(finder)
+                    for hidden in list(finder.hidden):
+                        sys.modules.setdefault(hidden, finder.hidden.pop(hidden))
                 elif not hasattr(recorder, "context") and "ModuleExec" in vars(module):
                     recorder.patch_warp(module)
             except Exception as error:
@@ -6525,7 +6559,7 @@ def bootstrap(config: dict[str, Any]) -> None:
     try:
         recorder = Recorder(config)
         recorder.watch_processes()
-        sys.meta_path.insert(0, Finder(recorder))
+        sys.meta_path.insert(0, Finder(recorder, config["known"]))
     except Exception as error:
         path = os.path.join(config["records"], f"{os.getpid()}.failed")
         with open(path, "w", encoding="utf-8") as file:
@@ -7268,8 +7302,8 @@ def read_process(
     errors = tuple(line["text"] for line in file.of("error"))
     gaps.extend(Gap(GapReason.HOOK_FAILED, pid, text) for text in errors)
     warp = next((source.of("warp")[-1] for source in [file, *reversed(ancestors)] if source.of("warp")), None)
-    if warp is not None and not warp["patched"]:
-        text = f"Warp {warp['version']} is older than what the recorder can hook (1.4)"
+    if warp is not None and warp["missing"]:
+        text = f"no {' and no '.join(warp['missing'])} can be recorded in Warp {warp['version']}: use Warp 1.10 to 1.19"
         gaps.append(Gap(GapReason.UNSUPPORTED_WARP, pid, text))
     events = tuple(
         CacheEvent(
@@ -7431,12 +7465,15 @@ REPORTED_VARIABLES = (
 TAIL_BYTES = 32 * 1024
 LINGER_SECONDS = 5.0  # how long children may outlive the command before they are ended
 GRACE_SECONDS = 2.0  # between TERM and KILL
+DRAIN_SECONDS = 30.0  # for reading what is left in the pipes after the last process has ended
 
 RECORDER_PRELUDE = "from __future__ import annotations; import _thread, atexit, itertools, os, sys, time\n"
 SITECUSTOMIZE = """\
 # Written by {script} for one run; starts its recorder, then makes way for the sitecustomize that it hides.
 def _start():
-    import marshal, os, sys
+    import sys
+    known = set(sys.modules)
+    import marshal, os
     cached = {code!r} + "-%s-%x" % (sys.implementation.cache_tag, sys.hexversion)
     try:
         with open(cached, "rb") as file:
@@ -7451,11 +7488,8 @@ def _start():
         except OSError:
             pass
     namespace = {{"__name__": "_warp_compile_probe_recorder", "__file__": {script!r}}}
-    known = "__future__" in sys.modules
     exec(code, namespace)
-    if not known:
-        sys.modules.pop("__future__", None)
-    namespace["bootstrap"]({config!r})
+    namespace["bootstrap"](dict({config!r}, known=known))
 _start()
 """
 
@@ -7472,10 +7506,14 @@ class TimedOutError(ProbeError):
     exit_code = ExitCode.TIMEOUT
 
 
-class NotColdError(ProbeError):
-    """A cold run used or filled a cache that was not its own."""
+class UnverifiedError(ProbeError):
+    """What was measured cannot be relied upon."""
 
     exit_code = ExitCode.UNVERIFIED
+
+
+class NotColdError(UnverifiedError):
+    """A cold run used or filled a cache that was not its own."""
 
 
 class Terminated(BaseException):
@@ -7499,11 +7537,13 @@ class Workspace:
     """The private directory of one `measure`: mode 0700, unpredictable, removed on every way out."""
 
     def __init__(self) -> None:
+        # Python's own choice would pass over an unusable TMPDIR in silence.
+        parent = os.environ.get("TMPDIR")
         try:
-            self.root = tempfile.mkdtemp(prefix="wcp-")
+            self.root = os.path.abspath(tempfile.mkdtemp(prefix="wcp-", dir=parent))
         except OSError as error:
             raise InputError(
-                f"no private directory can be made under {tempfile.gettempdir()} ({error.strerror});"
+                f"no private directory can be made under {parent or 'the temporary directory'} ({error.strerror});"
                 " set TMPDIR to a writable directory with free space"
             ) from None
         self.source = os.path.join(self.root, "recorder.py")
@@ -7522,9 +7562,21 @@ class Workspace:
 
 def write_file(path: str, data: bytes) -> None:
     """Write a private file. Raises InputError on a full or read-only disk."""
+    with private_write(path), open(path, "wb") as file:
+        file.write(data)
+
+
+def make_folder(path: str) -> None:
+    """Make a private directory. Raises InputError on a full or read-only disk."""
+    with private_write(path):
+        os.makedirs(path, mode=0o700, exist_ok=True)
+
+
+@contextlib.contextmanager
+def private_write(path: str) -> typing.Iterator[None]:
+    """Turn what the disk refuses into an InputError."""
     try:
-        with open(path, "wb") as file:
-            file.write(data)
+        yield
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}; free some space or set TMPDIR elsewhere") from None
 
@@ -7538,7 +7590,7 @@ class SampleFolder:
         self.held: list[int] = []
         self.made: list[str] = []
         for name in ("", "warp", "root", "cuda", "tmp", "twins"):
-            os.makedirs(os.path.join(self.path, name), mode=0o700, exist_ok=True)
+            make_folder(os.path.join(self.path, name))
 
     def environment(self, base: dict[str, str], inherit_tmpdir: bool) -> dict[str, str]:
         """`base` with the private cache variables."""
@@ -7554,8 +7606,8 @@ class SampleFolder:
         """Write the sitecustomize of one run. Returns the folder for PYTHONPATH and the folder of the records."""
         folder = os.path.join(self.path, run.value, "inject")
         records = os.path.join(self.path, run.value, "records")
-        os.makedirs(folder, mode=0o700)
-        os.makedirs(records, mode=0o700)
+        make_folder(folder)
+        make_folder(records)
         script = os.path.abspath(__file__)
         config = {"inject": folder, "records": records, "sample": self.path, "script": script}
         text = SITECUSTOMIZE.format(
@@ -7631,12 +7683,14 @@ TOOK = re.compile(rb"took [0-9.]+ ms")
 class OutputReader(threading.Thread):
     """Drains one stream of the command: size, last bytes, log records, digest of the lines that are not Warp's."""
 
-    def __init__(self, stream: IO[bytes], private: str, keep: str | None, echo: bool) -> None:
+    def __init__(self, stream: IO[bytes], private: str, keep: IO[bytes] | None, echo: bool) -> None:
         super().__init__(daemon=True)
         self.stream = stream
         self.private = private.encode()
         self.echo = echo
-        self.keep = open(keep, "wb") if keep is not None else None  # noqa: SIM115 - closed when the stream ends
+        self.keep = keep
+        self.problem: str | None = None  # why `keep` lacks a part of the stream
+        self.bug: Exception | None = None
         self.size = 0
         self.tail = b""
         self.parser = LogParser()
@@ -7646,24 +7700,49 @@ class OutputReader(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        descriptor = self.stream.fileno()
-        while True:
-            chunk = os.read(descriptor, 1 << 16)
-            if not chunk:
-                break
-            self.size += len(chunk)
-            self.tail = (self.tail + chunk)[-TAIL_BYTES:]
-            self.records.extend(self.parser.feed(chunk))
-            self.digest(chunk)
+        """Read to the end, whatever becomes of what was read: a command whose pipe is full would never end."""
+        with self.stream:
+            while chunk := os.read(self.stream.fileno(), 1 << 16):
+                self.pass_on(chunk)
+                if self.bug is None:
+                    try:
+                        self.take(chunk)
+                    except Exception as error:  # noqa: BLE001 - raised by `finish`, on the main thread
+                        self.bug = error
+        if self.keep is not None:
+            self.keep.close()
+
+    def finish(self) -> None:
+        """Wait for the end of the stream, and take what its last line held."""
+        self.join(DRAIN_SECONDS)
+        if self.bug is not None:
+            raise self.bug
+        self.records.extend(self.parser.close())
+        self.digest(b"\n" if self.line else b"")
+
+    def take(self, chunk: bytes) -> None:
+        """Add a piece of the stream to all that is known of it."""
+        self.size += len(chunk)
+        self.tail = (self.tail + chunk)[-TAIL_BYTES:]
+        self.records.extend(self.parser.feed(chunk))
+        self.digest(chunk)
+
+    def pass_on(self, chunk: bytes) -> None:
+        """Keep and echo a piece of the stream, as long as that is possible."""
+        try:
             if self.keep is not None:
                 self.keep.write(chunk)
+                self.keep.flush()
+        except OSError as error:
+            self.problem = f"--keep-logs: cannot write {self.keep.name}: {error.strerror}"
+            self.keep = None
+        try:
             if self.echo:
                 sys.stderr.buffer.write(chunk)
                 sys.stderr.buffer.flush()
-        self.records.extend(self.parser.close())
-        self.digest(b"\n" if self.line else b"")
-        if self.keep is not None:
-            self.keep.close()
+        except OSError:
+            # Nobody reads standard error any more.
+            self.echo = False
 
     def digest(self, chunk: bytes) -> None:
         """Add whole lines to the digest, private paths replaced, Warp's own lines left out."""
@@ -7697,7 +7776,7 @@ def execute(
     command: Sequence[str], environment: dict[str, str], cwd: str, options: MeasureOptions, private: str, name: str
 ) -> Executed:
     """Run the command to its end, or to --timeout. Raises InputError if it cannot be started."""
-    keep = [os.path.join(options.keep_logs, f"{name}.{stream}") if options.keep_logs else None for stream in STREAMS]
+    keep = [open_log(options.keep_logs, f"{name}.{stream}") for stream in STREAMS]
     origin = time.monotonic_ns()
     try:
         process = subprocess.Popen(
@@ -7710,6 +7789,10 @@ def execute(
             start_new_session=True,
         )
     except OSError as error:
+        if not os.path.isdir(cwd):
+            raise InputError(
+                f"cannot start {command[0]}: its working directory {cwd} is gone, did a run delete it?"
+            ) from None
         raise InputError(f"cannot start {command[0]}: {error.strerror}; check the command after --") from None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -7731,18 +7814,36 @@ def execute(
         signal.setitimer(signal.ITIMER_REAL, 0)
         end_descendants()
         for reader in (stdout, stderr):
-            reader.join(GRACE_SECONDS)
+            reader.finish()
     if timed_out:
         code = process.wait()
     exit_status = Exit(
         code=code if code >= 0 and not timed_out else None,
-        signal=signal.Signals(-code).name if code < 0 and not timed_out else None,
+        signal=signal_name(-code) if code < 0 and not timed_out else None,
         timed_out=timed_out,
     )
     return Executed(origin, milliseconds(wall), exit_status, stdout, stderr, tuple(survivors))
 
 
 STREAMS = ("stdout", "stderr")
+
+
+def open_log(folder: str | None, name: str) -> IO[bytes] | None:
+    """The file of --keep-logs for one stream of one run. Raises InputError."""
+    if folder is None:
+        return None
+    try:
+        return open(os.path.join(folder, name), "wb")
+    except OSError as error:
+        raise InputError(f"--keep-logs {folder}: cannot write {name}: {error.strerror}; give another folder") from None
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL and the like; most real-time signals have a number only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def become_subreaper() -> None:
@@ -8201,8 +8302,8 @@ class Progress:
             self.write(f"\rsample {index}/{self.samples} {kind.value}: running ...\x1b[K")
 
     def end(self, index: int, run: Run) -> None:
-        builds = run.builds
-        text = f"sample {index}/{self.samples} {run.kind.value}: {run.wall_ms / 1000:.1f} s, {builds} builds"
+        builds = plural(run.builds, "build")
+        text = f"sample {index}/{self.samples} {run.kind.value}: {run.wall_ms / 1000:.1f} s, {builds}"
         if not self.estimated and run.kind is RunKind.COLD and not run.exit.timed_out:
             self.estimated = True
             text += f" (all samples: up to {2 * self.samples * run.wall_ms / 1000:.0f} s)"
@@ -8239,6 +8340,9 @@ class Measurer:
         for index in range(1, self.options.samples + 1):
             self.sample(index)
             self.save(self.measurement.report())
+        for gap in self.measurement.gaps:
+            if gap.reason is GapReason.UNSUPPORTED_WARP:
+                raise UnverifiedError(gap.detail)
 
     def sample(self, index: int) -> None:
         folder = SampleFolder(self.workspace, index)
@@ -8322,6 +8426,8 @@ class Measurer:
                 return TimedOutError(f"{where}: the command {failure}")
             hint = "; if the program means it, give --expect-exit" if checked.run.exit.code is not None else ""
             return CommandFailedError(f"{where}: the command {failure}{hint}")
+        if lost := executed.stdout.problem or executed.stderr.problem:
+            return InputError(f"{where}: {lost}; free some space or give another folder")
         if user_caches_changed:
             return NotColdError(
                 f"{where}: the user's own kernel or driver cache changed meanwhile, so the run was not isolated;"
@@ -8429,6 +8535,8 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
         command = command[1:]
     if arguments.demo and command:
         raise InputError("--demo brings its own program: leave out the command, or leave out --demo")
+    if arguments.demo and importlib.util.find_spec("warp") is None:
+        raise InputError(f"--demo needs Warp in {sys.executable}: pip install warp-lang numpy")
     if not arguments.demo and not command:
         raise InputError("no command: write it after --, for example: measure -- python program.py")
     env: dict[str, str] = {}
@@ -8439,7 +8547,10 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
         if name in PRIVATE_VARIABLES:
             raise InputError(f"--env {name}: the probe sets this variable itself, to a private path for each sample")
         env[name] = value
-    cwd = os.path.abspath(arguments.cwd or ".")
+    try:
+        cwd = os.path.abspath(arguments.cwd or ".")
+    except FileNotFoundError:
+        raise InputError("the current directory no longer exists: change to another one") from None
     if not os.path.isdir(cwd):
         raise InputError(f"--cwd {arguments.cwd}: no such directory")
     if arguments.keep_logs:
@@ -8450,14 +8561,15 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
     options = MeasureOptions(
         command=("python", DEMO_NAME) if arguments.demo else tuple(command),
         samples=arguments.samples,
-        json=arguments.json,
+        # The command may change or delete the directory that relative paths start from.
+        json=arguments.json if arguments.json in (None, "-") else os.path.abspath(arguments.json),
         label=arguments.label,
         cwd=cwd,
         timeout_s=arguments.timeout,
         env=env,
         inherit_tmpdir=arguments.inherit_tmpdir,
         expect_exit=arguments.expect_exit,
-        keep_logs=arguments.keep_logs,
+        keep_logs=os.path.abspath(arguments.keep_logs) if arguments.keep_logs else None,
         echo=arguments.echo,
         demo=arguments.demo,
     )
@@ -8489,13 +8601,33 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
 
 
 def publish(measurement: Measurement, save: Callable[[Report], None]) -> None:
-    """The result on stdout: text, or the JSON document for `--json -`."""
+    """The result on stdout: text, or the JSON document for `--json -`. A file that cannot be written does not keep the
+    text back."""
     report = measurement.report()
-    save(report)
-    if measurement.options.json == "-":
-        print(json.dumps(to_json(report), indent=1))
-    else:
-        print(render_report(report, stderr_tail=measurement.stderr_tail, saved_to=measurement.options.json))
+    try:
+        save(report)
+    finally:
+        if measurement.options.json == "-":
+            write_stdout(json.dumps(to_json(report), indent=1))
+        else:
+            text = render_report(report, stderr_tail=measurement.stderr_tail, saved_to=measurement.options.json)
+            write_stdout(text)
+
+
+def write_stdout(text: str) -> None:
+    """Print the result. Raises InputError on a full disk; a reader that has gone (`| head`) is none of our business."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        discard_stdout()
+    except OSError as error:
+        discard_stdout()
+        raise InputError(f"cannot write the result to standard output: {error.strerror}; use --json FILE") from None
+
+
+def discard_stdout() -> None:
+    """Drop what is still buffered for a standard output that takes no more, or Python would try again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # --- The command `parse` ---
@@ -8733,19 +8865,35 @@ def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
     parser.set_defaults(run=command_parse)
 
 
+class Parser(argparse.ArgumentParser):
+    """An argument parser that leaves errors to `main`, as one sentence without the list of all options."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; see {self.prog} --help")
+
+
 def positive_int(text: str) -> int:
     """An option value that counts something."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected 1 or more, found {text}")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
+    return int(text)
+
+
+def exit_code(text: str) -> int:
+    """An option value that is an exit code."""
+    if not text.isdecimal() or int(text) > 255:
+        raise argparse.ArgumentTypeError(f"expected an exit code from 0 to 255, found {text!r}")
+    return int(text)
 
 
 def positive_seconds(text: str) -> float:
-    """An option value in seconds."""
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected seconds above 0, found {text}")
+    """An option value in seconds, within what a timer can hold."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 365 * 86400:
+        raise argparse.ArgumentTypeError(f"expected seconds, above 0 and below a year, found {text!r}")
     return value
 
 
@@ -8768,7 +8916,9 @@ def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
         "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the command; repeatable"
     )
     parser.add_argument("--inherit-tmpdir", action="store_true", help="keep the user's TMPDIR instead of a private one")
-    parser.add_argument("--expect-exit", type=int, default=0, metavar="N", help="the exit code of success (default 0)")
+    parser.add_argument(
+        "--expect-exit", type=exit_code, default=0, metavar="N", help="the exit code of success (default 0)"
+    )
     parser.add_argument("--keep-logs", metavar="DIR", help="keep stdout and stderr of every run in DIR")
     parser.add_argument("--echo", action="store_true", help="pass the command's output through to stderr")
     parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
@@ -8779,7 +8929,7 @@ def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
 def build_parser() -> argparse.ArgumentParser:
     """The command line of the probe."""
     description, _, rest = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="warp_compile_probe.py",
         description=description,
         epilog=rest[rest.index("Exit codes") :],
@@ -8809,6 +8959,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, raise_terminated)
     signal.signal(signal.SIGHUP, raise_terminated)
     signal.signal(signal.SIGALRM, raise_timeout)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A command line can hold what the encoding of the terminal, or any encoding, cannot express.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         arguments = build_parser().parse_args(argv)
         return int(arguments.run(arguments))
@@ -8822,8 +8975,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("warp-compile-probe: terminated", file=sys.stderr)
         return ExitCode.TERMINATED
     except BrokenPipeError:
-        # The reader of stdout has gone (| head): nothing is lost, the report file is written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of stdout has gone (| head).
+        discard_stdout()
         return ExitCode.OK
     except Exception:
         traceback.print_exc()
