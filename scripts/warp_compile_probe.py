@@ -2445,7 +2445,7 @@ def _find_parallel_cpu_loads(case: Case, _uncredited: frozenset[int]) -> list[Cl
                 evidence=map(_load_line, loads),
                 where=_first_site(loads),
                 text=f"{plural(len(loads), 'CPU load')} ran with up to {max(load.workers or 0 for load in loads)}"
-                f" workers{' at the same time' if overlapped else ''}: use at most one where a load can be for the CPU.",
+                f" workers{' at the same time' if overlapped else ''}: use at most one where the CPU is a target.",
             )
         )
     ]
@@ -6493,7 +6493,7 @@ class Handover:
         self.module = module
         self.spec = module.__spec__
 
-    def create_module(self, spec: Any) -> Any:
+    def create_module(self, _spec: Any) -> Any:
         return self.module
 
     def exec_module(self, module: Any) -> None:
@@ -7016,14 +7016,18 @@ class RecordFile:
         return self.of("start")[0]
 
 
-def read_record_file(path: str, catalog: Catalog) -> RecordFile | None:
-    """Read one record file; texts go to the catalog. None if not even its start line can be read."""
+def read_record_file(path: str, catalog: Catalog, private: str) -> RecordFile | None:
+    """Read one record file; texts go to the catalog, paths in the private directory become relative to it.
+
+    None if not even the start line can be read.
+    """
+    prefix = json.dumps(private + os.sep)[1:-1].encode()
     lines: dict[str, list[dict[str, Any]]] = {}
     truncated = False
     with open(path, "rb") as file:
         for raw in file:
             try:
-                line = json.loads(raw)
+                line = json.loads(raw.replace(prefix, b""))
                 kind = line["t"]
                 if kind in ("adjoint", "kernel", "function", "state"):
                     catalog.add(kind, line["digest"], line)
@@ -7245,14 +7249,14 @@ class ReadRun:
     made_paths: tuple[str, ...]
 
 
-def read_records(folder: str, origin: int) -> ReadRun:
-    """Read all record files of a run. Times become milliseconds since `origin`."""
+def read_records(folder: str, origin: int, private: str) -> ReadRun:
+    """Read all record files of a run. Times become milliseconds since `origin`, paths lose the private directory."""
     catalog = Catalog()
     files = []
     gaps: list[Gap] = []
     for name in sorted(os.listdir(folder)):
         if name.endswith(".rec"):
-            file = read_record_file(os.path.join(folder, name), catalog)
+            file = read_record_file(os.path.join(folder, name), catalog, private)
             if file is None:
                 gaps.append(Gap(GapReason.RECORD_TRUNCATED, None, f"the record {name} has no readable start line"))
             else:
@@ -7307,7 +7311,10 @@ def read_process(
         gaps.append(Gap(GapReason.UNSUPPORTED_WARP, pid, text))
     events = tuple(
         CacheEvent(
-            CacheEventKind(line["kind"]), milliseconds(line["at"] - origin), line["path"], site_from(line["site"])
+            CacheEventKind(line["kind"]),
+            milliseconds(line["at"] - origin),
+            re.sub(r"^\d+/tmp/", "$TMPDIR/", line["path"]) if line["path"] else None,
+            site_from(line["site"]),
         )
         for line in file.of("cache")
     )
@@ -7707,7 +7714,7 @@ class OutputReader(threading.Thread):
                 if self.bug is None:
                     try:
                         self.take(chunk)
-                    except Exception as error:  # noqa: BLE001 - raised by `finish`, on the main thread
+                    except Exception as error:
                         self.bug = error
         if self.keep is not None:
             self.keep.close()
@@ -7729,13 +7736,13 @@ class OutputReader(threading.Thread):
 
     def pass_on(self, chunk: bytes) -> None:
         """Keep and echo a piece of the stream, as long as that is possible."""
-        try:
-            if self.keep is not None:
+        if self.keep is not None:
+            try:
                 self.keep.write(chunk)
                 self.keep.flush()
-        except OSError as error:
-            self.problem = f"--keep-logs: cannot write {self.keep.name}: {error.strerror}"
-            self.keep = None
+            except OSError as error:
+                self.problem = f"--keep-logs: cannot write {self.keep.name}: {error.strerror}"
+                self.keep = None
         try:
             if self.echo:
                 sys.stderr.buffer.write(chunk)
@@ -8383,12 +8390,12 @@ class Measurer:
             f"{index}-{kind.value}",
         )
         after = user_cache_listing(self.base)
-        read = read_records(records, executed.origin)
+        read = read_records(records, executed.origin, self.workspace.root)
         folder.between_runs(read.made_paths)
         found = folder.module_directories()
         checked = check_run(kind, executed, read, self.options.command, known, found)
         self.note(checked, read)
-        run = relocate(checked.run, self.workspace.root)
+        run = checked.run
         self.progress.end(index, run)
         return run, found, self.problem(index, kind, checked, executed, before != after)
 
@@ -8439,31 +8446,6 @@ class Measurer:
                 f" ({len(checked.not_cold)} loads in all), so the run was not cold"
             )
         return None
-
-
-def relocate(run: Run, root: str) -> Run:
-    """The run without the private directory's path in the places that a user sees."""
-
-    def clean(site: Site | None) -> Site | None:
-        if site is None or not site.file.startswith(root + os.sep):
-            return site
-        return dataclasses.replace(site, file=os.path.basename(site.file))
-
-    def clean_event(event: CacheEvent) -> CacheEvent:
-        path = event.path
-        if path is not None and path.startswith(root + os.sep):
-            path = re.sub(r"^\d+/tmp", "$TMPDIR", path[len(root) + 1 :])
-        return dataclasses.replace(event, site=clean(event.site), path=path)
-
-    processes = tuple(
-        dataclasses.replace(
-            process,
-            loads=tuple(dataclasses.replace(load, site=clean(load.site)) for load in process.loads),
-            cache_events=tuple(clean_event(event) for event in process.cache_events),
-        )
-        for process in run.processes
-    )
-    return dataclasses.replace(run, processes=processes)
 
 
 DEMO_NAME = "warp_compile_probe_demo.py"
@@ -8528,6 +8510,16 @@ def resolve_command(options: MeasureOptions) -> None:
         raise InputError(f"{name}: command not found; check its name and PATH")
 
 
+def variable_assignment(item: str) -> tuple[str, str]:
+    """NAME=VALUE of --env. Raises InputError."""
+    name, separator, value = item.partition("=")
+    if not separator or not name:
+        raise InputError(f"--env {item}: expected NAME=VALUE")
+    if name in PRIVATE_VARIABLES:
+        raise InputError(f"--env {name}: the probe sets this variable itself, to a private path for each sample")
+    return name, value
+
+
 def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
     """Validate the options of `measure`. Raises InputError."""
     command = list(arguments.command)
@@ -8539,14 +8531,6 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
         raise InputError(f"--demo needs Warp in {sys.executable}: pip install warp-lang numpy")
     if not arguments.demo and not command:
         raise InputError("no command: write it after --, for example: measure -- python program.py")
-    env: dict[str, str] = {}
-    for item in arguments.env:
-        name, separator, value = item.partition("=")
-        if not separator or not name:
-            raise InputError(f"--env {item}: expected NAME=VALUE")
-        if name in PRIVATE_VARIABLES:
-            raise InputError(f"--env {name}: the probe sets this variable itself, to a private path for each sample")
-        env[name] = value
     try:
         cwd = os.path.abspath(arguments.cwd or ".")
     except FileNotFoundError:
@@ -8566,7 +8550,7 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
         label=arguments.label,
         cwd=cwd,
         timeout_s=arguments.timeout,
-        env=env,
+        env=dict(map(variable_assignment, arguments.env)),
         inherit_tmpdir=arguments.inherit_tmpdir,
         expect_exit=arguments.expect_exit,
         keep_logs=os.path.abspath(arguments.keep_logs) if arguments.keep_logs else None,
@@ -8615,9 +8599,12 @@ def publish(measurement: Measurement, save: Callable[[Report], None]) -> None:
 
 
 def write_stdout(text: str) -> None:
-    """Print the result. Raises InputError on a full disk; a reader that has gone (`| head`) is none of our business."""
+    """Print the result, with escapes for characters that the encoding of standard output lacks. Raises InputError on a
+    full disk; a reader that has gone (`| head`) is none of our business."""
+    encoding = sys.stdout.encoding or "utf-8"
+    shown = text.encode(encoding, "backslashreplace").decode(encoding)
     try:
-        print(text, flush=True)
+        print(shown, end="" if shown.endswith("\n") else "\n", flush=True)
     except BrokenPipeError:
         discard_stdout()
     except OSError as error:
@@ -8757,7 +8744,7 @@ def _refuse_number(text: str) -> typing.NoReturn:
     raise InputError(f"the number {text[:40]} is out of range; expected a report of measure")
 
 
-def add_compare_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_compare_parser(commands: Any) -> None:
     """Add the `compare` command to the commands of the probe."""
     parser = commands.add_parser(
         "compare",
@@ -8841,18 +8828,12 @@ def write_document(path: str, text: str) -> None:
         raise InputError(f"{printable(path, 200)}: cannot be written ({cause}); name another file") from None
 
 
-def write_stdout(text: str) -> None:
-    """Print text as it is; characters that the encoding of standard output lacks are escaped."""
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Argument parser and main
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parse_parser(commands: Any) -> None:
     """Add `parse` to the commands; the parsed arguments name `command_parse` as `run`."""
     parser = commands.add_parser(
         "parse",
@@ -8897,7 +8878,7 @@ def positive_seconds(text: str) -> float:
     return value
 
 
-def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_measure_parser(commands: Any) -> None:
     """Add `measure` to the commands; the parsed arguments name `command_measure` as `run`."""
     parser = commands.add_parser(
         "measure",

@@ -27,7 +27,7 @@ def read(data: bytes, private: str, chunk: int | None = None) -> probe.OutputRea
         for start in range(0, len(data), step):
             os.write(sink, data[start : start + step])
         os.close(sink)
-        reader.join(30)
+        reader.finish()
     return reader
 
 
