@@ -47,6 +47,8 @@ import datetime
 import enum
 import functools
 import hashlib
+import importlib.util
+import io
 import itertools
 import json
 import lzma
@@ -2487,7 +2489,7 @@ def _find_parallel_cpu_loads(case: Case, _uncredited: frozenset[int]) -> list[Cl
                 evidence=map(_load_line, loads),
                 where=_first_site(loads),
                 text=f"{plural(len(loads), 'CPU load')} ran with up to {max(load.workers or 0 for load in loads)}"
-                f" workers{' at the same time' if overlapped else ''}: use at most one where a load can be for the CPU.",
+                f" workers{' at the same time' if overlapped else ''}: use at most one where the CPU is a target.",
             )
         )
     ]
@@ -3204,6 +3206,9 @@ def compare_reports(
         topology = dataclasses.replace(topology, equal=None if topology.equal else topology.equal)
     evidence = gather_evidence(baseline, candidate, topology)
     ruling = coverage_ruling or topology_ruling or rule_on_time(evidence, differences)
+    if differences:
+        names = ", ".join(difference.name for difference in differences)
+        ruling = dataclasses.replace(ruling, why=f"{ruling.why}; allowed to differ: {names}")
     return _comparison(baseline, candidate, ruling, differences, evidence)
 
 
@@ -3612,12 +3617,11 @@ class UnequalProcess:
 
 @dataclass(frozen=True)
 class RunMatch:
-    """Whether two runs launch the same, how far the order was compared, and what differs."""
+    """How far the order of launches of two runs was compared; where they differ, the first place and the counts."""
 
-    equal: bool
     order: LaunchOrder
-    divergence: Divergence | None
-    counts: tuple[CountDelta, ...]
+    divergence: Divergence | None = None
+    counts: tuple[CountDelta, ...] = ()
 
 
 def match_runs(reader: LaunchNumbering, baseline: RunLaunches, candidate: RunLaunches) -> RunMatch:
@@ -3648,9 +3652,9 @@ def match_runs(reader: LaunchNumbering, baseline: RunLaunches, candidate: RunLau
                 for number in sorted({**counts_before, **counts_after})
                 if counts_before[number] != counts_after[number]
             )
-            return RunMatch(equal=False, order=LaunchOrder.EXACT, divergence=divergence, counts=counts)
+            return RunMatch(LaunchOrder.EXACT, divergence, counts)
     order = LaunchOrder.UNORDERED if unequal else LaunchOrder.PREFIX if only_prefix else LaunchOrder.EXACT
-    return RunMatch(equal=True, order=order, divergence=None, counts=())
+    return RunMatch(order)
 
 
 def _sum_counts(processes: Iterable[Sequence[Thread]]) -> collections.Counter[int]:
@@ -3783,19 +3787,19 @@ def judge_topology(baseline: Report, candidate: Report) -> tuple[Topology, Rulin
     for name, runs in arms.items():
         for index in range(1, len(runs)):
             match = _match_samples(reader, runs[0], runs[index])
-            if not match.equal:
+            if match.divergence is not None:
                 why = (
                     f"the samples of the {name} do not launch the same, sample {index + 1} against the first:"
-                    f" {_divergence_text(match, 'first', f'sample {index + 1}')}"
+                    f" {_divergence_text(match.divergence, 'first', f'sample {index + 1}')}"
                 )
                 topology = dataclasses.replace(topology, first_divergence=match.divergence, counts=match.counts)
                 return topology, Ruling(Verdict.UNVERIFIED, VerdictReason.SAMPLES_DISAGREE, why)
             orders.append(match.order)
     match = _match_samples(reader, arms["baseline"][0], arms["candidate"][0])
-    if not match.equal:
+    if match.divergence is not None:
         reason = VerdictReason.LAUNCHES_DIFFER if match.counts else VerdictReason.LAUNCH_ORDER_DIFFERS
         topology = dataclasses.replace(topology, equal=False, first_divergence=match.divergence, counts=match.counts)
-        why = _divergence_text(match, "baseline", "candidate")
+        why = _divergence_text(match.divergence, "baseline", "candidate")
         return topology, Ruling(Verdict.TOPOLOGY_CHANGED, reason, why)
     orders.append(match.order)
     weakest = max(orders, key=list(LaunchOrder).index)
@@ -3815,17 +3819,16 @@ def _match_samples(
 ) -> RunMatch:
     """Two cold runs, then two warm ones: the first that differ, or else the one whose order was compared least."""
     cold = match_runs(reader, first[0], second[0])
-    if not cold.equal:
+    if cold.divergence is not None:
         return cold
     warm = match_runs(reader, first[1], second[1])
-    return warm if not warm.equal else max(cold, warm, key=lambda match: list(LaunchOrder).index(match.order))
+    return (
+        warm if warm.divergence is not None else max(cold, warm, key=lambda match: list(LaunchOrder).index(match.order))
+    )
 
 
-def _divergence_text(match: RunMatch, baseline: str, candidate: str) -> str:
+def _divergence_text(place: Divergence, baseline: str, candidate: str) -> str:
     """What differs first, in one clause."""
-    place = match.divergence
-    if place is None:
-        return "the launches differ"
     where = f"process {place.process}, {place.run.value} run"
     if place.index is None:
         return f"the order of launches differs behind the first {PREFIX_LAUNCHES:,} ({where})"
@@ -3914,7 +3917,7 @@ def gather_evidence(baseline: Report, candidate: Report, topology: Topology) -> 
         facts=facts,
         exact=sum_up(facts),
         pairs=pairs,
-        decided_by=choose_clock(baseline, candidate, facts, pairs),
+        decided_by=choose_measure(baseline, candidate, facts, pairs),
     )
 
 
@@ -4016,7 +4019,7 @@ def _renamed_places(
 # Step 5: time
 
 
-def choose_clock(
+def choose_measure(
     baseline: Report, candidate: Report, facts: Sequence[FactDelta], pairs: dict[Metric, tuple[Timed, Timed]]
 ) -> DecidedBy:
     """What to judge by: see DecidedBy.
@@ -4068,19 +4071,19 @@ def _builds(records: Sequence[IdentityRecord], length: int) -> collections.Count
 
 def rule_on_time(evidence: Evidence, differences: Sequence[FieldDifference]) -> Ruling:
     """The verdict where the work is the same."""
-    facts_text = f"exact facts: {evidence.exact.value}"
     same = evidence.exact is Exact.SAME
     if any(difference.field is ComparableField.HOST for difference in differences):
-        why = f"the hosts differ, so times were not judged; the launches are the same ({facts_text})"
+        why = f"the hosts differ, so times were not judged; launches: the same; exact facts: {evidence.exact.value}"
         return Ruling(Verdict.UNCHANGED if same else Verdict.INCONCLUSIVE, VerdictReason.TIME_NOT_JUDGED, why)
     metric = _deciding_metric(evidence)
     before, after = evidence.pairs[metric]
     weighed = weigh(before, after)
     verdict, reason = _weighed_verdict(evidence, metric, weighed)
+    moved, support = _change_text(metric, before, after), _reason_text(reason, before, after, weighed)
     return Ruling(
         verdict=verdict,
         reason=reason,
-        why=f"{_change_text(metric, before, after)}, {_reason_text(reason, before, after, weighed)} ({facts_text})",
+        why=f"{moved}, {support}; exact facts: {evidence.exact.value}",
         decided_by=evidence.decided_by,
         metric=metric,
         p=weighed.p,
@@ -4159,10 +4162,7 @@ def _reason_text(reason: VerdictReason, before: Timed, after: Timed, weighed: Ti
     texts = {
         VerdictReason.INSIDE_BAND: f"inside the noise band of {band} in {arms}",
         VerdictReason.INSIDE_BAND_FACTS_DIFFER: f"inside the noise band of {band}, though the exact facts differ",
-        VerdictReason.TOO_FEW_SAMPLES: (
-            f"beyond the noise band of {band}, but {arms} are too few to tell: measure {MIN_JUDGED_SAMPLES} or more,"
-            f" {more}"
-        ),
+        VerdictReason.TOO_FEW_SAMPLES: f"beyond the noise band of {band}, but {arms} are too few to tell; {more}",
         VerdictReason.SAMPLES_OVERLAP: f"beyond the noise band of {band}, but the samples overlap ({odds}); {more}",
         VerdictReason.WARM_RUN_MOVED: "but that is owed to the wall time of the warm run, not to compiling",
         VerdictReason.COLD_TIME_REGRESSED: "but the cold run takes longer now",
@@ -5649,7 +5649,7 @@ class Recorder:
                 "end": time.monotonic_ns(),
                 "version": str(getattr(config, "version", None) or getattr(module, "__version__", None)),
                 "file": getattr(module, "__file__", None),
-                "patched": hasattr(self, "context"),
+                "missing": self.missing(),
             }
         )
 
@@ -5664,6 +5664,15 @@ class Recorder:
             return enter
 
         self.replace(warp.Tape, "__enter__", make)
+
+    def missing(self) -> list[str]:
+        """What cannot be recorded in this Warp, since it lacks what the hooks need."""
+        if not hasattr(self, "context"):
+            return ["loads", "launches"]
+        load = vars(self.context.Module).get("load")
+        names = load.__code__.co_varnames if hasattr(load, "__code__") else ()
+        found = {"loads": "active_block_dim" in names, "launches": "invoke" in vars(self.context)}
+        return [what for what, there in found.items() if not there]
 
     # -- loads ---------------------------------------------------------------------------------------------------
 
@@ -6756,15 +6765,36 @@ class Twin:
             return True
 
 
+class Handover:
+    """Loads a module that the recorder has had and that the program does not know yet."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.spec = module.__spec__
+
+    def create_module(self, _spec: Any) -> Any:
+        return self.module
+
+    def exec_module(self, module: Any) -> None:
+        module.__spec__ = self.spec
+
+
 class Finder:
-    """Stands first on sys.meta_path until Warp has come, then leaves."""
+    """Stands first on sys.meta_path until Warp has come, then leaves.
+
+    The modules that the recorder imported before the program are hidden from it until it imports them: it then gets the
+    same ones, hooks included.
+    """
 
     targets = ("warp._src.context", "warp.context")
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, known: set[str]) -> None:
         self.recorder = recorder
+        self.hidden = {name: sys.modules.pop(name) for name in set(sys.modules) - known}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name in self.hidden:
+            return type(sys.__spec__)(name, Handover(self.hidden.pop(name)))  # type: ignore[arg-type]
         if name != "warp" and name not in self.targets:
             return None
         for finder in list(sys.meta_path):
@@ -6793,6 +6823,8 @@ class Finder:
                     recorder.warp_imported(module, start)
                     if finder in sys.meta_path:
                         sys.meta_path.remove(finder)
+                    for hidden in list(finder.hidden):
+                        sys.modules.setdefault(hidden, finder.hidden.pop(hidden))
                 elif not hasattr(recorder, "context") and "ModuleExec" in vars(module):
                     recorder.patch_warp(module)
             except Exception as error:
@@ -6806,7 +6838,7 @@ def bootstrap(config: dict[str, Any]) -> None:
     try:
         recorder = Recorder(config)
         recorder.watch_processes()
-        sys.meta_path.insert(0, Finder(recorder))
+        sys.meta_path.insert(0, Finder(recorder, config["known"]))
     except Exception as error:
         path = os.path.join(config["records"], f"{os.getpid()}.failed")
         with open(path, "w", encoding="utf-8") as file:
@@ -7263,14 +7295,18 @@ class RecordFile:
         return self.of("start")[0]
 
 
-def read_record_file(path: str, catalog: Catalog) -> RecordFile | None:
-    """Read one record file; texts go to the catalog. None if not even its start line can be read."""
+def read_record_file(path: str, catalog: Catalog, private: str) -> RecordFile | None:
+    """Read one record file; texts go to the catalog, paths in the private directory become relative to it.
+
+    None if not even the start line can be read.
+    """
+    prefix = json.dumps(private + os.sep)[1:-1].encode()
     lines: dict[str, list[dict[str, Any]]] = {}
     truncated = False
     with open(path, "rb") as file:
         for raw in file:
             try:
-                line = json.loads(raw)
+                line = json.loads(raw.replace(prefix, b""))
                 kind = line["t"]
                 if kind in ("adjoint", "kernel", "function", "state"):
                     catalog.add(kind, line["digest"], line)
@@ -7494,14 +7530,14 @@ class ReadRun:
     options_refused: tuple[str, ...]
 
 
-def read_records(folder: str, origin: int) -> ReadRun:
-    """Read all record files of a run. Times become milliseconds since `origin`."""
+def read_records(folder: str, origin: int, private: str) -> ReadRun:
+    """Read all record files of a run. Times become milliseconds since `origin`, paths lose the private directory."""
     catalog = Catalog()
     files = []
     gaps: list[Gap] = []
     for name in sorted(os.listdir(folder)):
         if name.endswith(".rec"):
-            file = read_record_file(os.path.join(folder, name), catalog)
+            file = read_record_file(os.path.join(folder, name), catalog, private)
             if file is None:
                 gaps.append(Gap(GapReason.RECORD_TRUNCATED, None, f"the record {name} has no readable start line"))
             else:
@@ -7553,12 +7589,15 @@ def read_process(
     errors = tuple(line["text"] for line in file.of("error"))
     gaps.extend(Gap(GapReason.HOOK_FAILED, pid, text) for text in errors)
     warp = next((source.of("warp")[-1] for source in [file, *reversed(ancestors)] if source.of("warp")), None)
-    if warp is not None and not warp["patched"]:
-        text = f"Warp {warp['version']} is older than what the recorder can hook (1.4)"
+    if warp is not None and warp["missing"]:
+        text = f"no {' and no '.join(warp['missing'])} can be recorded in Warp {warp['version']}: use Warp 1.10 to 1.19"
         gaps.append(Gap(GapReason.UNSUPPORTED_WARP, pid, text))
     events = tuple(
         CacheEvent(
-            CacheEventKind(line["kind"]), milliseconds(line["at"] - origin), line["path"], site_from(line["site"])
+            CacheEventKind(line["kind"]),
+            milliseconds(line["at"] - origin),
+            re.sub(r"^\d+/tmp/", "$TMPDIR/", line["path"]) if line["path"] else None,
+            site_from(line["site"]),
         )
         for line in file.of("cache")
     )
@@ -7716,12 +7755,15 @@ REPORTED_VARIABLES = (
 TAIL_BYTES = 32 * 1024
 LINGER_SECONDS = 5.0  # how long children may outlive the command before they are ended
 GRACE_SECONDS = 2.0  # between TERM and KILL
+DRAIN_SECONDS = 30.0  # for reading what is left in the pipes after the last process has ended
 
 RECORDER_PRELUDE = "from __future__ import annotations; import _thread, atexit, itertools, os, sys, time\n"
 SITECUSTOMIZE = """\
 # Written by {script} for one run; starts its recorder, then makes way for the sitecustomize that it hides.
 def _start():
-    import marshal, os, sys
+    import sys
+    known = set(sys.modules)
+    import marshal, os
     cached = {code!r} + "-%s-%x" % (sys.implementation.cache_tag, sys.hexversion)
     try:
         with open(cached, "rb") as file:
@@ -7736,11 +7778,8 @@ def _start():
         except OSError:
             pass
     namespace = {{"__name__": "_warp_compile_probe_recorder", "__file__": {script!r}}}
-    known = "__future__" in sys.modules
     exec(code, namespace)
-    if not known:
-        sys.modules.pop("__future__", None)
-    namespace["bootstrap"]({config!r})
+    namespace["bootstrap"](dict({config!r}, known=known))
 _start()
 """
 
@@ -7757,10 +7796,14 @@ class TimedOutError(ProbeError):
     exit_code = ExitCode.TIMEOUT
 
 
-class NotColdError(ProbeError):
-    """A cold run used or filled a cache that was not its own."""
+class UnverifiedError(ProbeError):
+    """What was measured cannot be relied upon."""
 
     exit_code = ExitCode.UNVERIFIED
+
+
+class NotColdError(UnverifiedError):
+    """A cold run used or filled a cache that was not its own."""
 
 
 class Terminated(BaseException):
@@ -7784,11 +7827,13 @@ class Workspace:
     """The private directory of one `measure`: mode 0700, unpredictable, removed on every way out."""
 
     def __init__(self) -> None:
+        # Python's own choice would pass over an unusable TMPDIR in silence.
+        parent = os.environ.get("TMPDIR")
         try:
-            self.root = tempfile.mkdtemp(prefix="wcp-")
+            self.root = os.path.abspath(tempfile.mkdtemp(prefix="wcp-", dir=parent))
         except OSError as error:
             raise InputError(
-                f"no private directory can be made under {tempfile.gettempdir()} ({error.strerror});"
+                f"no private directory can be made under {parent or 'the temporary directory'} ({error.strerror});"
                 " set TMPDIR to a writable directory with free space"
             ) from None
         self.source = os.path.join(self.root, "recorder.py")
@@ -7807,9 +7852,21 @@ class Workspace:
 
 def write_file(path: str, data: bytes) -> None:
     """Write a private file. Raises InputError on a full or read-only disk."""
+    with private_write(path), open(path, "wb") as file:
+        file.write(data)
+
+
+def make_folder(path: str) -> None:
+    """Make a private directory. Raises InputError on a full or read-only disk."""
+    with private_write(path):
+        os.makedirs(path, mode=0o700, exist_ok=True)
+
+
+@contextlib.contextmanager
+def private_write(path: str) -> typing.Iterator[None]:
+    """Turn what the disk refuses into an InputError."""
     try:
-        with open(path, "wb") as file:
-            file.write(data)
+        yield
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}; free some space or set TMPDIR elsewhere") from None
 
@@ -7823,7 +7880,7 @@ class SampleFolder:
         self.held: list[int] = []
         self.made: list[str] = []
         for name in ("", "warp", "root", "cuda", "tmp", "twins"):
-            os.makedirs(os.path.join(self.path, name), mode=0o700, exist_ok=True)
+            make_folder(os.path.join(self.path, name))
 
     def environment(self, base: dict[str, str], inherit_tmpdir: bool) -> dict[str, str]:
         """`base` with the private cache variables."""
@@ -7840,8 +7897,8 @@ class SampleFolder:
         folder of the records."""
         folder = os.path.join(self.path, run.value, "inject")
         records = os.path.join(self.path, run.value, "records")
-        os.makedirs(folder, mode=0o700)
-        os.makedirs(records, mode=0o700)
+        make_folder(folder)
+        make_folder(records)
         script = os.path.abspath(__file__)
         config = {"inject": folder, "records": records, "sample": self.path, "script": script, "set": options}
         text = SITECUSTOMIZE.format(
@@ -7909,16 +7966,6 @@ def with_injection(command: Sequence[str], inject: str) -> list[str]:
     return words
 
 
-def own_lines(block: bytes) -> bytes:
-    """What the program itself wrote in whole lines; a line break that ends Warp's text is Warp's too."""
-    *lines, rest = block.split(b"\n")
-    kept = []
-    for line in lines:
-        own = own_output(line)
-        kept.append(own if own != line else line + b"\n")
-    return b"".join(kept) + own_output(rest)
-
-
 # Lines that own_output could act on, so that gigabytes of other output need not be split into lines.
 MAY_BE_WARPS = re.compile(rb"Warp|warp|Module|Compile|wp[_.]|^[ \t]{3}", re.MULTILINE)
 TOOK = re.compile(rb"took [0-9.]+ ms")
@@ -7927,12 +7974,14 @@ TOOK = re.compile(rb"took [0-9.]+ ms")
 class OutputReader(threading.Thread):
     """Drains one stream of the command: size, last bytes, log records, digest of the lines that are not Warp's."""
 
-    def __init__(self, stream: IO[bytes], private: str, keep: str | None, echo: bool) -> None:
+    def __init__(self, stream: IO[bytes], private: str, keep: IO[bytes] | None, echo: bool) -> None:
         super().__init__(daemon=True)
         self.stream = stream
         self.private = private.encode()
         self.echo = echo
-        self.keep = open(keep, "wb") if keep is not None else None  # noqa: SIM115 - closed when the stream ends
+        self.keep = keep
+        self.problem: str | None = None  # why `keep` lacks a part of the stream
+        self.bug: Exception | None = None
         self.size = 0
         self.tail = b""
         self.parser = LogParser()
@@ -7944,25 +7993,50 @@ class OutputReader(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        descriptor = self.stream.fileno()
-        while True:
-            chunk = os.read(descriptor, 1 << 16)
-            if not chunk:
-                break
-            self.size += len(chunk)
-            self.tail = (self.tail + chunk)[-TAIL_BYTES:]
-            self.records.extend(self.parser.feed(chunk))
-            self.digest(chunk)
-            if self.keep is not None:
-                self.keep.write(chunk)
-            if self.echo:
-                sys.stderr.buffer.write(chunk)
-                sys.stderr.buffer.flush()
+        """Read to the end, whatever becomes of what was read: a command whose pipe is full would never end."""
+        with self.stream:
+            while chunk := os.read(self.stream.fileno(), 1 << 16):
+                self.pass_on(chunk)
+                if self.bug is None:
+                    try:
+                        self.take(chunk)
+                    except Exception as error:
+                        self.bug = error
+        if self.keep is not None:
+            self.keep.close()
+
+    def finish(self) -> None:
+        """Wait for the end of the stream, and take what its last line held."""
+        self.join(DRAIN_SECONDS)
+        if self.bug is not None:
+            raise self.bug
         self.records.extend(self.parser.close())
         self.digest(b"\n" if self.line else b"")
         self.digest_lines(b"\n")
+
+    def take(self, chunk: bytes) -> None:
+        """Add a piece of the stream to all that is known of it."""
+        self.size += len(chunk)
+        self.tail = (self.tail + chunk)[-TAIL_BYTES:]
+        self.records.extend(self.parser.feed(chunk))
+        self.digest(chunk)
+
+    def pass_on(self, chunk: bytes) -> None:
+        """Keep and echo a piece of the stream, as long as that is possible."""
         if self.keep is not None:
-            self.keep.close()
+            try:
+                self.keep.write(chunk)
+                self.keep.flush()
+            except OSError as error:
+                self.problem = f"--keep-logs: cannot write {self.keep.name}: {error.strerror}"
+                self.keep = None
+        try:
+            if self.echo:
+                sys.stderr.buffer.write(chunk)
+                sys.stderr.buffer.flush()
+        except OSError:
+            # Nobody reads standard error any more.
+            self.echo = False
 
     def digest(self, chunk: bytes) -> None:
         """Add whole lines to the digest, private paths replaced, Warp's own lines left out."""
@@ -7972,7 +8046,8 @@ class OutputReader(threading.Thread):
         self.line = rest
         block = (head + separator).replace(self.private, b"")
         if MAY_BE_WARPS.search(block):
-            block = own_lines(block)
+            lines = [(line, own_output(line)) for line in block.split(b"\n")]
+            block = b"\n".join(own for line, own in lines if own or not line)
         block = TOOK.sub(b"took ms", block)
         self.hash.update(block)
         self.digest_lines(block)
@@ -8008,7 +8083,7 @@ def execute(
     command: Sequence[str], environment: dict[str, str], cwd: str, options: MeasureOptions, private: str, name: str
 ) -> Executed:
     """Run the command to its end, or to --timeout. Raises InputError if it cannot be started."""
-    keep = [os.path.join(options.keep_logs, f"{name}.{stream}") if options.keep_logs else None for stream in STREAMS]
+    keep = [open_log(options.keep_logs, f"{name}.{stream}") for stream in STREAMS]
     origin = time.monotonic_ns()
     try:
         process = subprocess.Popen(
@@ -8021,6 +8096,10 @@ def execute(
             start_new_session=True,
         )
     except OSError as error:
+        if not os.path.isdir(cwd):
+            raise InputError(
+                f"cannot start {command[0]}: its working directory {cwd} is gone, did a run delete it?"
+            ) from None
         raise InputError(f"cannot start {command[0]}: {error.strerror}; check the command after --") from None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -8042,18 +8121,36 @@ def execute(
         signal.setitimer(signal.ITIMER_REAL, 0)
         end_descendants()
         for reader in (stdout, stderr):
-            reader.join(GRACE_SECONDS)
+            reader.finish()
     if timed_out:
         code = process.wait()
     exit_status = Exit(
         code=code if code >= 0 and not timed_out else None,
-        signal=signal.Signals(-code).name if code < 0 and not timed_out else None,
+        signal=signal_name(-code) if code < 0 and not timed_out else None,
         timed_out=timed_out,
     )
     return Executed(origin, milliseconds(wall), exit_status, stdout, stderr, tuple(survivors))
 
 
 STREAMS = ("stdout", "stderr")
+
+
+def open_log(folder: str | None, name: str) -> IO[bytes] | None:
+    """The file of --keep-logs for one stream of one run. Raises InputError."""
+    if folder is None:
+        return None
+    try:
+        return open(os.path.join(folder, name), "wb")
+    except OSError as error:
+        raise InputError(f"--keep-logs {folder}: cannot write {name}: {error.strerror}; give another folder") from None
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL and the like; most real-time signals have a number only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def become_subreaper() -> None:
@@ -8524,8 +8621,8 @@ class Progress:
             self.write(f"\r{self.arm}sample {index}/{self.samples} {kind.value}: running ...\x1b[K")
 
     def end(self, index: int, run: Run) -> None:
-        builds = run.builds
-        text = f"{self.arm}sample {index}/{self.samples} {run.kind.value}: {run.wall_ms / 1000:.1f} s, {builds} builds"
+        builds = plural(run.builds, "build")
+        text = f"{self.arm}sample {index}/{self.samples} {run.kind.value}: {run.wall_ms / 1000:.1f} s, {builds}"
         if not self.estimated and run.kind is RunKind.COLD and not run.exit.timed_out:
             self.estimated = True
             text += f" (all {self.arm}samples: up to {2 * self.samples * run.wall_ms / 1000:.0f} s)"
@@ -8564,6 +8661,13 @@ class Measurer:
         """All samples. Raises what ends them early; the measurement then holds what was finished."""
         for index in range(1, self.options.samples + 1):
             self.sample(index)
+        self.check_warp()
+
+    def check_warp(self) -> None:
+        """Raises UnverifiedError where a Warp was used that the recorder cannot hook."""
+        for gap in self.measurement.gaps:
+            if gap.reason is GapReason.UNSUPPORTED_WARP:
+                raise UnverifiedError(gap.detail)
 
     def sample(self, index: int) -> None:
         """Take one sample, counted from 1, and save what there is."""
@@ -8609,12 +8713,12 @@ class Measurer:
             f"{self.progress.arm.strip()}-{index}-{kind.value}".lstrip("-"),
         )
         after = user_cache_listing(self.base)
-        read = read_records(records, executed.origin)
+        read = read_records(records, executed.origin, self.workspace.root)
         folder.between_runs(read.made_paths)
         found = folder.module_directories()
         checked = check_run(kind, executed, read, self.options.command, known, found)
         self.note(checked, read)
-        run = relocate(checked.run, self.workspace.root)
+        run = checked.run
         self.progress.end(index, run)
         problem = self.refused(read) or self.problem(index, kind, checked, executed, before != after)
         return run, found, problem
@@ -8675,6 +8779,8 @@ class Measurer:
                 return TimedOutError(f"{where}: the command {failure}")
             hint = "; if the program means it, give --expect-exit" if checked.run.exit.code is not None else ""
             return CommandFailedError(f"{where}: the command {failure}{hint}")
+        if lost := executed.stdout.problem or executed.stderr.problem:
+            return InputError(f"{where}: {lost}; free some space or give another folder")
         if user_caches_changed:
             return NotColdError(
                 f"{where}: the user's own kernel or driver cache changed meanwhile, so the run was not isolated;"
@@ -8686,31 +8792,6 @@ class Measurer:
                 f" ({len(checked.not_cold)} loads in all), so the run was not cold"
             )
         return None
-
-
-def relocate(run: Run, root: str) -> Run:
-    """The run without the private directory's path in the places that a user sees."""
-
-    def clean(site: Site | None) -> Site | None:
-        if site is None or not site.file.startswith(root + os.sep):
-            return site
-        return dataclasses.replace(site, file=os.path.basename(site.file))
-
-    def clean_event(event: CacheEvent) -> CacheEvent:
-        path = event.path
-        if path is not None and path.startswith(root + os.sep):
-            path = re.sub(r"^\d+/tmp", "$TMPDIR", path[len(root) + 1 :])
-        return dataclasses.replace(event, site=clean(event.site), path=path)
-
-    processes = tuple(
-        dataclasses.replace(
-            process,
-            loads=tuple(dataclasses.replace(load, site=clean(load.site)) for load in process.loads),
-            cache_events=tuple(clean_event(event) for event in process.cache_events),
-        )
-        for process in run.processes
-    )
-    return dataclasses.replace(run, processes=processes)
 
 
 DEMO_NAME = "warp_compile_probe_demo.py"
@@ -8775,6 +8856,16 @@ def resolve_command(options: MeasureOptions) -> None:
         raise InputError(f"{name}: command not found; check its name and PATH")
 
 
+def variable_assignment(item: str) -> tuple[str, str]:
+    """NAME=VALUE of --env. Raises InputError."""
+    name, separator, value = item.partition("=")
+    if not separator or not name:
+        raise InputError(f"--env {item}: expected NAME=VALUE")
+    if name in PRIVATE_VARIABLES:
+        raise InputError(f"--env {name}: the probe sets this variable itself, to a private path for each sample")
+    return name, value
+
+
 def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
     """Validate the options of `measure`. Raises InputError."""
     command = list(arguments.command)
@@ -8782,17 +8873,14 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
         command = command[1:]
     if arguments.demo and command:
         raise InputError("--demo brings its own program: leave out the command, or leave out --demo")
+    if arguments.demo and importlib.util.find_spec("warp") is None:
+        raise InputError(f"--demo needs Warp in {sys.executable}: pip install warp-lang numpy")
     if not arguments.demo and not command:
         raise InputError("no command: write it after --, for example: measure -- python program.py")
-    env: dict[str, str] = {}
-    for item in arguments.env:
-        name, separator, value = item.partition("=")
-        if not separator or not name:
-            raise InputError(f"--env {item}: expected NAME=VALUE")
-        if name in PRIVATE_VARIABLES:
-            raise InputError(f"--env {name}: the probe sets this variable itself, to a private path for each sample")
-        env[name] = value
-    cwd = os.path.abspath(arguments.cwd or ".")
+    try:
+        cwd = os.path.abspath(arguments.cwd or ".")
+    except FileNotFoundError:
+        raise InputError("the current directory no longer exists: change to another one") from None
     if not os.path.isdir(cwd):
         raise InputError(f"--cwd {arguments.cwd}: no such directory")
     if arguments.keep_logs:
@@ -8803,14 +8891,15 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
     options = MeasureOptions(
         command=("python", DEMO_NAME) if arguments.demo else tuple(command),
         samples=arguments.samples,
-        json=arguments.json,
+        # The command may change or delete the directory that relative paths start from.
+        json=arguments.json if arguments.json in (None, "-") else os.path.abspath(arguments.json),
         label=arguments.label,
         cwd=cwd,
         timeout_s=arguments.timeout,
-        env=env,
+        env=dict(map(variable_assignment, arguments.env)),
         inherit_tmpdir=arguments.inherit_tmpdir,
         expect_exit=arguments.expect_exit,
-        keep_logs=arguments.keep_logs,
+        keep_logs=os.path.abspath(arguments.keep_logs) if arguments.keep_logs else None,
         echo=arguments.echo,
         demo=arguments.demo,
     )
@@ -8842,13 +8931,36 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
 
 
 def publish(measurement: Measurement, save: Callable[[Report], None]) -> None:
-    """The result on stdout: text, or the JSON document for `--json -`."""
+    """The result on stdout: text, or the JSON document for `--json -`. A file that cannot be written does not keep the
+    text back."""
     report = measurement.report()
-    save(report)
-    if measurement.options.json == "-":
-        print(json.dumps(to_json(report), indent=1))
-    else:
-        print(render_report(report, stderr_tail=measurement.stderr_tail, saved_to=measurement.options.json))
+    try:
+        save(report)
+    finally:
+        if measurement.options.json == "-":
+            write_stdout(json.dumps(to_json(report), indent=1))
+        else:
+            text = render_report(report, stderr_tail=measurement.stderr_tail, saved_to=measurement.options.json)
+            write_stdout(text)
+
+
+def write_stdout(text: str) -> None:
+    """Print the result, with escapes for characters that the encoding of standard output lacks. Raises InputError on a
+    full disk; a reader that has gone (`| head`) is none of our business."""
+    encoding = sys.stdout.encoding or "utf-8"
+    shown = text.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        print(shown, end="" if shown.endswith("\n") else "\n", flush=True)
+    except BrokenPipeError:
+        discard_stdout()
+    except OSError as error:
+        discard_stdout()
+        raise InputError(f"cannot write the result to standard output: {error.strerror}; use --json FILE") from None
+
+
+def discard_stdout() -> None:
+    """Drop what is still buffered for a standard output that takes no more, or Python would try again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # --- The command `parse` ---
@@ -8978,7 +9090,7 @@ def _refuse_number(text: str) -> typing.NoReturn:
     raise InputError(f"the number {text[:40]} is out of range; expected a report of measure")
 
 
-def add_compare_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_compare_parser(commands: Any) -> None:
     """Add the `compare` command to the commands of the probe."""
     parser = commands.add_parser(
         "compare",
@@ -9062,18 +9174,12 @@ def write_document(path: str, text: str) -> None:
         raise InputError(f"{printable(path, 200)}: cannot be written ({cause}); name another file") from None
 
 
-def write_stdout(text: str) -> None:
-    """Print text as it is; characters that the encoding of standard output lacks are escaped."""
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Argument parser and main
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parse_parser(commands: Any) -> None:
     """Add `parse` to the commands; the parsed arguments name `command_parse` as `run`."""
     parser = commands.add_parser(
         "parse",
@@ -9086,23 +9192,39 @@ def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
     parser.set_defaults(run=command_parse)
 
 
+class Parser(argparse.ArgumentParser):
+    """An argument parser that leaves errors to `main`, as one sentence without the list of all options."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; see {self.prog} --help")
+
+
 def positive_int(text: str) -> int:
     """An option value that counts something."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected 1 or more, found {text}")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
+    return int(text)
+
+
+def exit_code(text: str) -> int:
+    """An option value that is an exit code."""
+    if not text.isdecimal() or int(text) > 255:
+        raise argparse.ArgumentTypeError(f"expected an exit code from 0 to 255, found {text!r}")
+    return int(text)
 
 
 def positive_seconds(text: str) -> float:
-    """An option value in seconds."""
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected seconds above 0, found {text}")
+    """An option value in seconds, within what a timer can hold."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 365 * 86400:
+        raise argparse.ArgumentTypeError(f"expected seconds, above 0 and below a year, found {text!r}")
     return value
 
 
-def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_measure_parser(commands: Any) -> None:
     """Add `measure` to the commands; the parsed arguments name `command_measure` as `run`."""
     parser = commands.add_parser(
         "measure",
@@ -9121,7 +9243,9 @@ def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
         "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the command; repeatable"
     )
     parser.add_argument("--inherit-tmpdir", action="store_true", help="keep the user's TMPDIR instead of a private one")
-    parser.add_argument("--expect-exit", type=int, default=0, metavar="N", help="the exit code of success (default 0)")
+    parser.add_argument(
+        "--expect-exit", type=exit_code, default=0, metavar="N", help="the exit code of success (default 0)"
+    )
     parser.add_argument("--keep-logs", metavar="DIR", help="keep stdout and stderr of every run in DIR")
     parser.add_argument("--echo", action="store_true", help="pass the command's output through to stderr")
     parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
@@ -9132,7 +9256,7 @@ def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
 def build_parser() -> argparse.ArgumentParser:
     """The command line of the probe."""
     description, _, rest = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="warp_compile_probe.py",
         description=description,
         epilog=rest[rest.index("Exit codes") :],
@@ -9162,6 +9286,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, raise_terminated)
     signal.signal(signal.SIGHUP, raise_terminated)
     signal.signal(signal.SIGALRM, raise_timeout)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A command line can hold what the encoding of the terminal, or any encoding, cannot express.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         arguments = build_parser().parse_args(argv)
         return int(arguments.run(arguments))
@@ -9175,8 +9302,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("warp-compile-probe: terminated", file=sys.stderr)
         return ExitCode.TERMINATED
     except BrokenPipeError:
-        # The reader of stdout has gone (| head): nothing is lost, the report file is written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of stdout has gone (| head).
+        discard_stdout()
         return ExitCode.OK
     except Exception:
         traceback.print_exc()
