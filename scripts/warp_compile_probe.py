@@ -44,6 +44,7 @@ import collections
 import contextlib
 import dataclasses
 import datetime
+import difflib
 import enum
 import functools
 import hashlib
@@ -4390,6 +4391,134 @@ def _machine_may_have_moved(evidence: Evidence, ruling: Ruling) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Gates: limits that a report or a comparison must keep
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Gate(str, enum.Enum):
+    """What can be limited; the values are the names of the options."""
+
+    BUILDS = "--max-builds"
+    REBUILDS = "--max-rebuilds"
+    VARIANTS = "--max-variants"
+    WARM_BUILDS = "--max-warm-builds"
+    FINDING = "--fail-on"
+    REGRESSION = "--max-regression"
+
+
+GATE_NOUNS = {
+    Gate.BUILDS: ("build", "builds"),
+    Gate.REBUILDS: ("rebuild", "rebuilds"),
+    Gate.VARIANTS: ("variant", "variants"),
+    Gate.WARM_BUILDS: ("warm build", "warm builds"),
+}
+
+
+@dataclass(frozen=True)
+class Gates:
+    """The limits of one `measure`: at most so many of each in every sample, and none of these findings (mechanisms, or
+    the kinds `redundant` and `hint`)."""
+
+    limits: dict[Gate, int]
+    fail_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A limit that was exceeded: the option as given, what was found instead, and the evidence for it."""
+
+    gate: str
+    found: str
+    evidence: tuple[str, ...]
+    where: Site | None
+
+
+def parse_fail_on(texts: Iterable[str]) -> tuple[str, ...]:
+    """Names of --fail-on, several to a text. Raises InputError for a name that no finding can have."""
+    known = [*(kind.value for kind in FindingKind), *(mechanism.value for mechanism in Mechanism)]
+    by_lower = {name.lower(): name for name in known}
+    found = []
+    for name in (part.strip() for text in texts for part in text.split(",")):
+        if name.lower() not in by_lower:
+            close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+            hint = f"did you mean {by_lower[close[0]]}?" if close else f"known are {', '.join(known)}"
+            raise InputError(f"--fail-on {name or "''"}: no finding has this name; {hint}")
+        found.append(by_lower[name.lower()])
+    return tuple(dict.fromkeys(found))
+
+
+def gate_violations(report: Report, gates: Gates) -> tuple[Violation, ...]:
+    """Every limit that some complete sample of the report exceeds, with the loads that do."""
+    samples = [counted_loads(sample) for sample in complete_samples(report.samples)]
+    violations = []
+    for gate, limit in gates.limits.items():
+        worst = max((sample[gate] for sample in samples), key=len, default=[])
+        if len(worst) > limit:
+            violations.append(
+                Violation(
+                    f"{gate.value} {limit}",
+                    f"{plural(len(worst), *GATE_NOUNS[gate])}, at most {limit} allowed",
+                    tuple(_limited(map(_load_line, worst))),
+                    next((load.site for load in worst if load.site), None),
+                )
+            )
+    for finding in report.findings:
+        name = next((name for name in (finding.mechanism, finding.kind.value) if name in gates.fail_on), None)
+        if name is not None:
+            violations.append(
+                Violation(f"--fail-on {name}", f"{finding.mechanism}: {finding.text}", finding.evidence, finding.where)
+            )
+    return tuple(violations)
+
+
+def counted_loads(sample: Measured) -> dict[Gate, list[Load]]:
+    """The loads of a sample that each gate counts; as many as the summary of that sample says."""
+    builds = _ordered_builds(sample.cold)
+    rebuilds = [build.load for slot in _build_slots(builds).values() for build in slot[1:]]
+    variants = [built[0].load for by_dim in _block_dims(builds).values() for built in list(by_dim.values())[1:]]
+    return {
+        Gate.BUILDS: [build.load for build in builds],
+        Gate.REBUILDS: rebuilds,
+        Gate.VARIANTS: variants,
+        Gate.WARM_BUILDS: builds_of(sample.warm),
+    }
+
+
+def undecided_gates(report: Report, gates: Gates) -> str | None:
+    """Why limits that seem to be kept cannot be vouched for, if so."""
+    gaps = [gap for gap in report.coverage.gaps if gap.reason not in HARMLESS_GAPS]
+    if not (gates.limits or gates.fail_on) or not gaps:
+        return None
+    return f"the gates cannot be vouched for: {gaps[0].reason.value} ({_clipped(gaps[0].detail, 160)})"
+
+
+def regression_violation(comparison: Comparison, percent: float) -> Violation | None:
+    """Whether the deciding time rose by more than `percent`, and the samples support it."""
+    delta = comparison.deltas.get(comparison.metric) if comparison.metric else None
+    if comparison.verdict is not Verdict.REGRESSED or delta is None:
+        return None
+    if delta.percent is not None and delta.percent <= percent:
+        return None
+    rise = f"{delta.change:+,.1f} ms" if delta.percent is None else f"{delta.percent:+,.1f} %"
+    metric = comparison.metric.value if comparison.metric else ""
+    values = "; ".join(
+        f"{name} {', '.join(f'{value:,.1f}' for value in figure.values[:12])} ms"
+        for name, figure in (("baseline", delta.baseline), ("candidate", delta.candidate))
+    )
+    return Violation(f"--max-regression {percent:g}", f"{metric} {rise}", (f"{metric}: {values}", comparison.why), None)
+
+
+def undecided_regression(comparison: Comparison, percent: float) -> str | None:
+    """Why it cannot be told whether the limit is kept, where the medians say that it is not but the samples do not."""
+    delta = comparison.deltas.get(comparison.metric) if comparison.metric else None
+    if comparison.verdict is not Verdict.INCONCLUSIVE or delta is None or not delta.outside_band:
+        return None
+    if delta.percent is None or delta.percent <= percent:
+        return None
+    return f"--max-regression {percent:g} cannot be decided: {comparison.why}"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Rendering
 # ---------------------------------------------------------------------------------------------------------------------
 
@@ -4586,24 +4715,34 @@ SMALL_SHARE = 0.10
 ROW_LIMITS = (40, 25, 16, 10, 6, 4, 2)
 
 
-def render_report(report: Report, *, stderr_tail: Sequence[str] = (), saved_to: str | None = None) -> str:
+def render_report(
+    report: Report,
+    *,
+    stderr_tail: Sequence[str] = (),
+    saved_to: str | None = None,
+    violations: Sequence[Violation] = (),
+) -> str:
     """A report as text of at most `MAX_LINES` lines and `MAX_CHARACTERS` characters, without colour.
 
     `stderr_tail` holds the last lines that a failed run wrote to its standard error; `saved_to` is the file that the
-    report was saved to.
+    report was saved to; `violations` are the gates that it exceeds.
     """
     text = ""
     for rows in ROW_LIMITS:
-        lines = [_clip(printable(line), WIDTH).rstrip() for line in _report_lines(report, rows, stderr_tail, saved_to)]
+        made = _report_lines(report, rows, stderr_tail, saved_to, violations)
+        lines = [_clip(printable(line), WIDTH).rstrip() for line in made]
         text = "\n".join(lines) + "\n"
         if len(lines) <= MAX_LINES and len(text) <= MAX_CHARACTERS:
             break
     return text
 
 
-def _report_lines(report: Report, rows: int, stderr_tail: Sequence[str], saved_to: str | None) -> list[str]:
+def _report_lines(
+    report: Report, rows: int, stderr_tail: Sequence[str], saved_to: str | None, violations: Sequence[Violation]
+) -> list[str]:
     sections = [
         [*_headline(report), *_failure_lines(report, rows, stderr_tail), *_coverage_lines(report, rows)],
+        [_from_here(line, report) for line in violation_lines(violations, rows)],
         _subject_lines(report),
         _finding_lines(report, rows),
         _figure_lines(report),
@@ -4773,6 +4912,20 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
         evidence, rest = _shown(finding.evidence, min(5, rows // 2), "lines of evidence")
         lines += [f"     - {_from_here(line, report)}" for line in evidence]
         lines += [f"   {line}" for line in rest]
+    return lines + more
+
+
+def violation_lines(violations: Sequence[Violation], rows: int) -> list[str]:
+    """The gates that are exceeded, with evidence."""
+    if not violations:
+        return []
+    lines = [f"GATE EXCEEDED ({len(violations)})"]
+    shown, more = _shown(violations, max(2, rows // 2), "gates")
+    for violation in shown:
+        lines += _wrapped(f"- {violation.gate}: {violation.found}", "  ", 3)
+        evidence, rest = _shown(violation.evidence, min(5, rows // 2), "lines of evidence")
+        lines += [f"      {line}" for line in evidence]
+        lines += [f"    {line}" for line in rest]
     return lines + more
 
 
@@ -4976,10 +5129,11 @@ MAX_CELL_CHARACTERS = 60
 
 
 class TextFormat(str, enum.Enum):
-    """How a result is written for readers."""
+    """How a result is written: for a terminal, for a job summary or comment, or as annotations of a GitHub workflow."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
+    GITHUB = "github"
 
 
 @dataclass(frozen=True)
@@ -4998,15 +5152,19 @@ def markdown_text(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\`*_{}[]#|~$" else entities.get(c, c) for c in text)
 
 
-def render_comparison(comparison: Comparison, style: TextFormat) -> str:
+def render_comparison(comparison: Comparison, style: TextFormat, violations: Sequence[Violation] = ()) -> str:
     """The text of `compare`: the verdict, why, and the tables; at most 120 lines and 10,000 characters."""
     by = f" ({comparison.decided_by.value})" if comparison.decided_by else ""
     why = printable(comparison.why, 1_000)
+    if style is TextFormat.GITHUB:
+        return render_annotations(comparison_annotations(comparison, violations), [f"{comparison.verdict.value}: {why}"])
     if style is TextFormat.MARKDOWN:
         lines = [f"**{comparison.verdict.value.upper()}**{by}: {markdown_text(why)}"]
     else:
         lines = [f"{comparison.verdict.value.upper()}{by}: {why}"]
-    for table in _comparison_tables(comparison):
+    for table in (_violations_table(violations), *_comparison_tables(comparison)):
+        if not table.rows:
+            continue
         lines += ["", *_render_table(table, style)]
     return bounded_text(lines)
 
@@ -5057,7 +5215,9 @@ def _comparison_tables(comparison: Comparison) -> list[Table]:
         *_topology_tables(comparison),
         _times_table(comparison),
         _facts_table(comparison),
+        _output_table(comparison),
         *_module_tables(comparison),
+        _receipts_table(comparison.receipts),
         Table(
             "Findings",
             ("", "mechanism", "module", "cost"),
@@ -5163,9 +5323,207 @@ def _module_tables(comparison: Comparison) -> list[Table]:
     return [Table(f"Modules: {told}{nothing}", ("hash", "module", "at", "baseline", "candidate"), rows)]
 
 
+def _output_table(comparison: Comparison) -> Table:
+    """What the program's own output says; a hint, never a proof."""
+    output = comparison.output
+    if output is None:
+        return Table("Output", (), ())
+    texts = {
+        OutputState.SAME: "the same in all runs",
+        OutputState.DIFFERS: "differs between the reports",
+        OutputState.VARIES: "differs between samples of one report, so it cannot be compared",
+    }
+    where = "" if output.state is OutputState.SAME else f", {output_place(output)}"
+    return Table(
+        "Standard output without Warp's lines (a hint on numerics, no proof)",
+        ("output",),
+        ((texts[output.state] + where,),),
+        cell_limit=160,
+    )
+
+
+def _receipts_table(receipts: Sequence[OptionReceipt]) -> Table:
+    """Where each option that was set arrived; modules that it reached in one row."""
+    rows = []
+    for option in dict.fromkeys((receipt.option, receipt.value) for receipt in receipts):
+        own = [receipt for receipt in receipts if (receipt.option, receipt.value) == option]
+        name = option[0] if option[1] is None else f"{option[0]}={option[1]}"
+        reached = [receipt.module for receipt in own if receipt.outcome is OptionOutcome.MOVED]
+        if reached:
+            rows.append((name, "moved", _listed(reached, 6), ""))
+        rows += [
+            (name, receipt.outcome.value, receipt.module, receipt.detail)
+            for receipt in own
+            if receipt.outcome is not OptionOutcome.MOVED
+        ]
+    return Table("Where the options arrived", ("option", "hash", "module", "why"), tuple(rows), cell_limit=90)
+
+
+def _violations_table(violations: Sequence[Violation]) -> Table:
+    rows = tuple(
+        (violation.gate if not index else "", line)
+        for violation in violations
+        for index, line in enumerate((violation.found, *violation.evidence))
+    )
+    return Table(f"GATE EXCEEDED ({len(violations)})", ("gate", "found"), rows, cell_limit=300)
+
+
 def _hash_cell(hashes: Sequence[str]) -> str:
     shown = " ".join(text[:7] for text in hashes[:4])
     return f"{shown} and {len(hashes) - 4} more" if len(hashes) > 4 else shown or "-"
+
+
+# Markdown of a report, and annotations of a GitHub workflow
+
+MAX_ANNOTATIONS = 40  # GitHub shows 10 warnings a step and 50 annotations a job
+
+
+def render_markdown(report: Report, violations: Sequence[Violation] = (), stderr_tail: Sequence[str] = ()) -> str:
+    """A report for a job summary or a comment: at most 120 lines and 10,000 characters, hidden rows counted."""
+    head = [*_headline(report), *_failure_lines(report, 6, stderr_tail), *_coverage_lines(report, 6)]
+    lines = [f"**{markdown_text(head[0])}**", *(f"{markdown_text(line.strip())}  " for line in head[1:])]
+    lines += ["", f"Program: {markdown_text(_clip(shlex.join(report.command), 200))}"]
+    redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
+    found = f"Findings: {redundant} redundant, {plural(len(report.findings) - redundant, 'hint')}"
+    tables = [
+        _violations_table(violations),
+        Table(
+            found,
+            ("finding", "kind", "cost", "avoidable", "what", "where"),
+            tuple(
+                (
+                    finding.mechanism,
+                    finding.kind.value,
+                    duration(finding.cost_ms),
+                    "-" if finding.avoidable_ms is None else duration(finding.avoidable_ms),
+                    finding.text,
+                    place(finding.where) if finding.where else "-",
+                )
+                for finding in report.findings
+            ),
+            cell_limit=300,
+        ),
+        *_figure_tables(report),
+        Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in report.warnings), cell_limit=300),
+    ]
+    for table in tables:
+        if table.rows:
+            lines += ["", *(_from_here(line, report) for line in _render_table(table, TextFormat.MARKDOWN))]
+    return bounded_text(lines)
+
+
+def _figure_tables(report: Report) -> list[Table]:
+    """Counts, times and modules of a report, as tables."""
+    summary = report.summary
+    if summary is None:
+        return []
+    counts = exact_facts(summary)
+    times = [
+        (field.name, f"{value.median:,.1f}", f"{value.mad:,.1f}", str(len(value.values)))
+        for field in dataclasses.fields(Summary)
+        if field.name.endswith("_ms") and isinstance(value := getattr(summary, field.name), Timed) and any(value.values)
+    ]
+    modules = sorted(report.identities, key=lambda record: -record.ms.median)
+    rows = tuple(
+        (
+            record.name,
+            _short(record.hash),
+            record.device if record.block_dim is None else f"{record.device}, {record.block_dim}",
+            _statuses([record.cold]),
+            _statuses([record.warm]),
+            f"{record.ms.median:,.1f}",
+        )
+        for record in modules
+    )
+    return [
+        Table("Counts", tuple(name for name, _ in counts), (tuple(f"{value:,}" for _, value in counts),)),
+        Table("Times (ms)", ("", "median", "MAD", "n"), tuple(times)),
+        Table("Modules", ("module", "hash", "at", "cold", "warm", "ms"), rows),
+    ]
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A message of a workflow at a place in the source; `level` is `error`, `warning` or `notice`."""
+
+    level: str
+    title: str
+    text: str
+    where: Site | None
+    root: str
+
+
+def render_annotations(annotations: Sequence[Annotation], rest: Sequence[str]) -> str:
+    """Workflow commands, one a line and at most 40, then plain lines; files are relative to the directory that holds
+    them, the current one or that of the program."""
+    lines = []
+    for annotation in annotations[:MAX_ANNOTATIONS]:
+        properties = []
+        if annotation.where is not None:
+            file = _relative(annotation.where.file, annotation.root)
+            properties = [("file", file), ("line", str(annotation.where.line))] if file else []
+        properties.append(("title", annotation.title))
+        shown = ",".join(f"{name}={_property(value)}" for name, value in properties)
+        lines.append(f"::{annotation.level} {shown}::{_message(annotation.text)}")
+    hidden = len(annotations) - MAX_ANNOTATIONS
+    if hidden > 0:
+        lines.append(f"::notice title=warp-compile-probe::and {hidden} more, in --json FILE")
+    # A line of the program's own words must not be taken for a command.
+    lines += [f" {line}" if line.startswith("::") else line for line in map(printable, rest)]
+    return "\n".join(lines) + "\n"
+
+
+def _message(text: str) -> str:
+    """The data of a workflow command: what would end it is percent-encoded."""
+    encoded = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(encoded)
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _relative(file: str, root: str) -> str | None:
+    """A path as seen from the current directory or from `root`; None outside of both, where GitHub shows no file."""
+    if not os.path.isabs(file):
+        return file
+    for folder in (os.getcwd(), root):
+        if file.startswith(folder.rstrip(os.sep) + os.sep):
+            return os.path.relpath(file, folder)
+    return None
+
+
+def report_annotations(report: Report, violations: Sequence[Violation]) -> list[Annotation]:
+    """Exceeded gates as errors, redundant work as warnings, hints as notices."""
+    found = [_violation_annotation(violation, report.cwd) for violation in violations]
+    told = {(violation.found, violation.where) for violation in violations}
+    for finding in report.findings:
+        if (f"{finding.mechanism}: {finding.text}", finding.where) not in told:
+            found.append(_finding_annotation(finding, report.cwd))
+    return found
+
+
+def comparison_annotations(comparison: Comparison, violations: Sequence[Violation]) -> list[Annotation]:
+    """The verdict, exceeded gates, and the findings that only the candidate has."""
+    root = comparison.candidate.cwd
+    level = "error" if comparison.verdict.exit_code is not ExitCode.OK else "notice"
+    return [
+        Annotation(level, f"Warp compile time: {comparison.verdict.value}", comparison.why, None, root),
+        *(_violation_annotation(violation, root) for violation in violations),
+        *(_finding_annotation(finding, root) for finding in comparison.findings.new),
+    ]
+
+
+def _violation_annotation(violation: Violation, root: str) -> Annotation:
+    text = "\n".join((violation.found, *violation.evidence))
+    return Annotation("error", f"gate exceeded: {violation.gate}", text, violation.where, root)
+
+
+def _finding_annotation(finding: Finding, root: str) -> Annotation:
+    level = "warning" if finding.kind is FindingKind.REDUNDANT else "notice"
+    saved = "" if finding.avoidable_ms is None else f", {duration(finding.avoidable_ms)} avoidable"
+    text = f"{finding.text} (cost {duration(finding.cost_ms)}{saved})"
+    return Annotation(level, finding.mechanism, text, finding.where, root)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -7295,18 +7653,18 @@ class RecordFile:
         return self.of("start")[0]
 
 
-def read_record_file(path: str, catalog: Catalog, private: str) -> RecordFile | None:
-    """Read one record file; texts go to the catalog, paths in the private directory become relative to it.
+def read_record_file(path: str, catalog: Catalog, private: Sequence[str]) -> RecordFile | None:
+    """Read one record file; texts go to the catalog, paths in the private directories become relative to them.
 
     None if not even the start line can be read.
     """
-    prefix = json.dumps(private + os.sep)[1:-1].encode()
+    prefixes = [json.dumps(folder + os.sep)[1:-1].encode() for folder in private]
     lines: dict[str, list[dict[str, Any]]] = {}
     truncated = False
     with open(path, "rb") as file:
         for raw in file:
             try:
-                line = json.loads(raw.replace(prefix, b""))
+                line = json.loads(functools.reduce(lambda text, prefix: text.replace(prefix, b""), prefixes, raw))
                 kind = line["t"]
                 if kind in ("adjoint", "kernel", "function", "state"):
                     catalog.add(kind, line["digest"], line)
@@ -7530,8 +7888,9 @@ class ReadRun:
     options_refused: tuple[str, ...]
 
 
-def read_records(folder: str, origin: int, private: str) -> ReadRun:
-    """Read all record files of a run. Times become milliseconds since `origin`, paths lose the private directory."""
+def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
+    """Read all record files of a run. Times become milliseconds since `origin`, paths lose the private directories (the
+    inner ones first)."""
     catalog = Catalog()
     files = []
     gaps: list[Gap] = []
@@ -8475,6 +8834,7 @@ class MeasureOptions:
     demo: bool
     set: dict[str, str]
     revision: str | None = None
+    shown_cwd: str | None = None  # what stands for `cwd` in the report, where that is a directory of the probe's own
     varied: tuple[Varied, ...] = ()
 
 
@@ -8516,7 +8876,7 @@ class Measurement:
             probe_version=PROBE_VERSION,
             created=self.created,
             command=self.options.command,
-            cwd=self.options.cwd,
+            cwd=self.options.shown_cwd or self.options.cwd,
             label=self.options.label,
             options=self.report_options(),
             environment=dataclasses.replace(self.environment, load_average_end=load_average()),
@@ -8713,7 +9073,8 @@ class Measurer:
             f"{self.progress.arm.strip()}-{index}-{kind.value}".lstrip("-"),
         )
         after = user_cache_listing(self.base)
-        read = read_records(records, executed.origin, self.workspace.root)
+        tree = (self.options.cwd,) if self.options.revision is not None else ()
+        read = read_records(records, executed.origin, (*tree, self.workspace.root))
         folder.between_runs(read.made_paths)
         found = folder.module_directories()
         checked = check_run(kind, executed, read, self.options.command, known, found)
