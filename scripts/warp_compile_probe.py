@@ -3174,6 +3174,29 @@ class Comparison:
     baseline: Arm
     candidate: Arm
     warnings: tuple[Notice, ...]
+    null_test: NullTest | None = None
+
+
+@dataclass(frozen=True)
+class NullFigure:
+    """How the verdict on one figure does where nothing differs: over `splits` ways to deal its values out to two arms,
+    how many percent were called improved and regressed, and how many samples an arm an effect would need (null: more
+    than 50)."""
+
+    pooled: Timed
+    splits: int
+    improved_percent: float
+    regressed_percent: float
+    needed_samples: int | None
+
+
+@dataclass(frozen=True)
+class NullTest:
+    """What the samples of one tree, taken as both arms, say about the verdict on this machine."""
+
+    samples_an_arm: int
+    effect_percent: float
+    figures: dict[Metric, NullFigure]
 
 
 @dataclass(frozen=True)
@@ -4442,7 +4465,7 @@ def parse_fail_on(texts: Iterable[str]) -> tuple[str, ...]:
         if name.lower() not in by_lower:
             close = difflib.get_close_matches(name.lower(), by_lower, n=1)
             hint = f"did you mean {by_lower[close[0]]}?" if close else f"known are {', '.join(known)}"
-            raise InputError(f"--fail-on {name or "''"}: no finding has this name; {hint}")
+            raise InputError(f"--fail-on {name!r}: no finding has this name; {hint}")
         found.append(by_lower[name.lower()])
     return tuple(dict.fromkeys(found))
 
@@ -5152,12 +5175,16 @@ def markdown_text(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\`*_{}[]#|~$" else entities.get(c, c) for c in text)
 
 
-def render_comparison(comparison: Comparison, style: TextFormat, violations: Sequence[Violation] = ()) -> str:
-    """The text of `compare`: the verdict, why, and the tables; at most 120 lines and 10,000 characters."""
+def render_comparison(
+    comparison: Comparison, style: TextFormat, violations: Sequence[Violation] = (), here: str = ""
+) -> str:
+    """The text of `compare`: the verdict, why, and the tables; at most 120 lines and 10,000 characters. `here` is the
+    directory that files of annotations are relative to."""
     by = f" ({comparison.decided_by.value})" if comparison.decided_by else ""
     why = printable(comparison.why, 1_000)
     if style is TextFormat.GITHUB:
-        return render_annotations(comparison_annotations(comparison, violations), [f"{comparison.verdict.value}: {why}"])
+        plain = [f"{comparison.verdict.value}: {why}"]
+        return render_annotations(comparison_annotations(comparison, violations), plain, here)
     if style is TextFormat.MARKDOWN:
         lines = [f"**{comparison.verdict.value.upper()}**{by}: {markdown_text(why)}"]
     else:
@@ -5216,6 +5243,7 @@ def _comparison_tables(comparison: Comparison) -> list[Table]:
         _times_table(comparison),
         _facts_table(comparison),
         _output_table(comparison),
+        _null_table(comparison.null_test),
         *_module_tables(comparison),
         _receipts_table(comparison.receipts),
         Table(
@@ -5342,6 +5370,25 @@ def _output_table(comparison: Comparison) -> Table:
     )
 
 
+def _null_table(test: NullTest | None) -> Table:
+    """How often the verdict would be wrong here."""
+    if test is None:
+        return Table("", (), ())
+    rows = tuple(
+        (
+            metric.value,
+            with_mad(figure.pooled),
+            f"{figure.improved_percent:.1f} %",
+            f"{figure.regressed_percent:.1f} %",
+            str(figure.needed_samples or f"more than {MAX_JUDGED_SAMPLES}"),
+        )
+        for metric, figure in test.figures.items()
+    )
+    effect = f"samples for {test.effect_percent:g} %"
+    title = f"The same tree as both arms of {test.samples_an_arm}: how often dealing its samples out anew is called so"
+    return Table(title, ("decided by", "all samples", "improved", "regressed", effect), rows)
+
+
 def _receipts_table(receipts: Sequence[OptionReceipt]) -> Table:
     """Where each option that was set arrived; modules that it reached in one row."""
     rows = []
@@ -5453,14 +5500,14 @@ class Annotation:
     root: str
 
 
-def render_annotations(annotations: Sequence[Annotation], rest: Sequence[str]) -> str:
-    """Workflow commands, one a line and at most 40, then plain lines; files are relative to the directory that holds
-    them, the current one or that of the program."""
+def render_annotations(annotations: Sequence[Annotation], rest: Sequence[str], here: str) -> str:
+    """Workflow commands, one a line and at most 40, then plain lines; files are relative to `here`, or to the program's
+    own directory."""
     lines = []
     for annotation in annotations[:MAX_ANNOTATIONS]:
         properties = []
         if annotation.where is not None:
-            file = _relative(annotation.where.file, annotation.root)
+            file = _relative(annotation.where.file, (here, annotation.root))
             properties = [("file", file), ("line", str(annotation.where.line))] if file else []
         properties.append(("title", annotation.title))
         shown = ",".join(f"{name}={_property(value)}" for name, value in properties)
@@ -5483,14 +5530,12 @@ def _property(text: str) -> str:
     return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _relative(file: str, root: str) -> str | None:
-    """A path as seen from the current directory or from `root`; None outside of both, where GitHub shows no file."""
+def _relative(file: str, folders: Sequence[str]) -> str | None:
+    """A path as seen from the first folder that holds it; None outside of all, where GitHub could not show it."""
     if not os.path.isabs(file):
         return file
-    for folder in (os.getcwd(), root):
-        if file.startswith(folder.rstrip(os.sep) + os.sep):
-            return os.path.relpath(file, folder)
-    return None
+    inside = (folder.rstrip(os.sep) + os.sep for folder in folders if folder)
+    return next((file[len(folder) :] for folder in inside if file.startswith(folder)), None)
 
 
 def report_annotations(report: Report, violations: Sequence[Violation]) -> list[Annotation]:
@@ -5606,15 +5651,13 @@ def option_value(kinds: Any, members: Any, text: str) -> Any:
     raise ValueError("expected " + (" or ".join(words) or "a value that can be written as text") + ", found " + text)
 
 
-def option_kinds(annotation: Any, current: Any) -> Any:
-    """The names of the types of a configuration option, from its annotation (None if it has none) and its value."""
+def option_kinds(annotation: Any) -> Any:
+    """The names of the types of a configuration option, from its annotation: a text, a type, or None without one."""
     import re
 
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", None) or str(annotation)
     kinds = set(re.findall(r"bool|int|float|str|None|Optional", text)) if annotation is not None else set()
-    if "Optional" in str(annotation) or "None" in kinds:
-        kinds.add("NoneType")
-    return kinds | {type(current).__name__}
+    return kinds | ({"Optional"} if "Optional" in str(annotation) else set())
 
 
 class LoadRecord:
@@ -5971,7 +6014,7 @@ class Recorder:
                 if name.startswith("_") or name not in vars(config):
                     raise ValueError("Warp's configuration has no such name")
                 before = vars(config)[name]
-                kinds = option_kinds(getattr(config, "__annotations__", {}).get(name), before)
+                kinds = option_kinds(getattr(config, "__annotations__", {}).get(name)) | {type(before).__name__}
                 setattr(config, name, option_value(kinds, getattr(type(before), "__members__", {}), text))
                 self.emit({"t": "set", "name": name, "before": text_of(before), "after": text_of(vars(config)[name])})
             except Exception as error:
@@ -8197,6 +8240,7 @@ class Workspace:
             ) from None
         self.source = os.path.join(self.root, "recorder.py")
         self.code = os.path.join(self.root, "code")
+        self.cleanups: list[Callable[[], None]] = []
 
     def prepare(self) -> None:
         """Write the recorder, and compile it for interpreters of this version."""
@@ -8206,6 +8250,8 @@ class Workspace:
         write_file(f"{self.code}-{sys.implementation.cache_tag}-{sys.hexversion:x}", marshal.dumps(code))
 
     def remove(self) -> None:
+        for cleanup in self.cleanups:
+            cleanup()
         shutil.rmtree(self.root, ignore_errors=True)
 
 
@@ -9217,18 +9263,101 @@ def resolve_command(options: MeasureOptions) -> None:
         raise InputError(f"{name}: command not found; check its name and PATH")
 
 
-def variable_assignment(item: str) -> tuple[str, str]:
-    """NAME=VALUE of --env. Raises InputError."""
+def assignment(option: str, item: str) -> tuple[str, str]:
+    """NAME=VALUE of an option. Raises InputError."""
     name, separator, value = item.partition("=")
     if not separator or not name:
-        raise InputError(f"--env {item}: expected NAME=VALUE")
-    if name in PRIVATE_VARIABLES:
-        raise InputError(f"--env {name}: the probe sets this variable itself, to a private path for each sample")
+        raise InputError(f"{option} {item}: expected NAME=VALUE")
     return name, value
+
+
+def variable_assignment(item: str, option: str = "--env") -> tuple[str, str]:
+    """NAME=VALUE of --env. Raises InputError."""
+    name, value = assignment(option, item)
+    if name in PRIVATE_VARIABLES:
+        raise InputError(f"{option} {name}: the probe sets this variable itself, to a private path for each sample")
+    return name, value
+
+
+def config_assignment(item: str, option: str = "--set") -> tuple[str, str]:
+    """NAME=VALUE of --set. Raises InputError."""
+    name, value = assignment(option, item)
+    name = name.removeprefix("warp.config.")
+    if not name.isidentifier() or name.startswith("_"):
+        raise InputError(f"{option} {item}: expected a name of warp.config, for example enable_backward=False")
+    if name in ("kernel_cache_dir", "version"):
+        raise InputError(f"{option} {name}: the probe measures with a private cache and the Warp that is there")
+    return name, value
+
+
+FIND_WARP = "import importlib.util as u; s = u.find_spec('warp'); print(s.submodule_search_locations[0] if s else '')"
+
+
+def target_config(options: MeasureOptions) -> dict[str, str] | None:
+    """Names in the configuration of the command's Warp, with their annotations as text, from its source; None where
+    that cannot be told before the command runs."""
+    words = [sys.executable] if options.demo else list(options.command)
+    if os.path.basename(words[0]) == "env":
+        words = list(itertools.dropwhile(lambda word: "=" in word, words[1:])) or words
+    if not is_python(words[0]):
+        return None
+    try:
+        asked = subprocess.run(
+            [words[0], "-c", FIND_WARP],
+            cwd=options.cwd,
+            env={**os.environ, **options.env},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=30,
+            check=False,
+        )
+        folder = asked.stdout.decode("utf-8", "replace").strip()
+        for path in (Path(folder) / "config.py", Path(folder) / "_src" / "config.py"):
+            if folder and path.is_file():
+                found = annotated_names(path.read_text(encoding="utf-8"))
+                if "enable_backward" in found:
+                    return found
+    except (OSError, ValueError, SyntaxError, subprocess.TimeoutExpired):
+        pass  # the run itself will tell
+    return None
+
+
+def annotated_names(source: str) -> dict[str, str]:
+    """The names that a module's source assigns with an annotation, which is given as text."""
+    return {
+        node.target.id: ast.unparse(node.annotation)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+
+
+def check_set(options: MeasureOptions, option: str = "--set") -> None:
+    """Check names and values of --set as far as it can be told before the run. Raises InputError."""
+    known = target_config(options) if options.set else None
+    for name, text in options.set.items() if known else ():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else "its names are those of warp.config in Warp's documentation"
+            raise InputError(f"{option} {name}: the command's Warp has no such option; {hint}")
+        kinds = option_kinds(known[name])
+        try:
+            if kinds:
+                option_value(kinds, {}, text)
+        except ValueError as error:
+            raise InputError(f"{option} {name}={text}: {error}") from None
 
 
 def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
     """Validate the options of `measure`. Raises InputError."""
+    options = common_options(arguments)
+    if not options.demo:
+        resolve_command(options)
+    check_set(options)
+    return options
+
+
+def common_options(arguments: argparse.Namespace) -> MeasureOptions:
+    """Validate what can be told of the options before it is known where the command runs. Raises InputError."""
     command = list(arguments.command)
     if command and command[0] == "--":
         command = command[1:]
@@ -9249,7 +9378,7 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
             os.makedirs(arguments.keep_logs, exist_ok=True)
         except OSError as error:
             raise InputError(f"--keep-logs {arguments.keep_logs}: {error.strerror}") from None
-    options = MeasureOptions(
+    return MeasureOptions(
         command=("python", DEMO_NAME) if arguments.demo else tuple(command),
         samples=arguments.samples,
         # The command may change or delete the directory that relative paths start from.
@@ -9263,46 +9392,101 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
         keep_logs=os.path.abspath(arguments.keep_logs) if arguments.keep_logs else None,
         echo=arguments.echo,
         demo=arguments.demo,
+        set=dict(map(config_assignment, arguments.set)),
     )
-    if not arguments.demo:
-        resolve_command(options)
-    return options
 
 
 def command_measure(arguments: argparse.Namespace) -> ExitCode:
     """Measure, save after each sample, print; whatever ended it early is raised after that."""
     options = measure_options(arguments)
+    gates = measure_gates(arguments)
     save = json_target(options.json)
+    measurer = None
+    violations: tuple[Violation, ...] = ()
+    try:
+        with isolated_workspace() as workspace:
+            measurer = Measurer(options, workspace, save)
+            measurer.measure()
+    finally:
+        if measurer is not None:
+            report = measurer.measurement.report()
+            violations = gate_violations(report, gates)
+            publish(measurer.measurement, report, save, TextFormat(arguments.format), violations)
+    undecided = undecided_gates(report, gates)
+    report_gates(violations, undecided)
+    codes = [ExitCode.GATE_EXCEEDED] * bool(violations) + [ExitCode.EVIDENCE_MISSING] * bool(undecided)
+    return winning_exit_code(codes)
+
+
+@contextlib.contextmanager
+def isolated_workspace() -> Iterator[Workspace]:
+    """A private directory to measure in. On every way out what was started is ended, and the directory is removed."""
     become_subreaper()
     workspace = Workspace()
-    measurer = None
     try:
         workspace.prepare()
-        measurer = Measurer(options, workspace, save)
-        measurer.measure()
+        yield workspace
     finally:
         # A second Ctrl-C must not leave processes or files behind.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         end_descendants()
         workspace.remove()
-        if measurer is not None:
-            publish(measurer.measurement, save)
-    return ExitCode.OK
 
 
-def publish(measurement: Measurement, save: Callable[[Report], None]) -> None:
+def measure_gates(arguments: argparse.Namespace) -> Gates:
+    """The limits that were asked for. Raises InputError for a finding that does not exist."""
+    asked = {
+        Gate.BUILDS: arguments.max_builds,
+        Gate.REBUILDS: arguments.max_rebuilds,
+        Gate.VARIANTS: arguments.max_variants,
+        Gate.WARM_BUILDS: arguments.max_warm_builds,
+    }
+    limits = {gate: limit for gate, limit in asked.items() if limit is not None}
+    return Gates(limits, parse_fail_on(arguments.fail_on))
+
+
+def report_gates(violations: Sequence[Violation], undecided: str | None) -> None:
+    """Say on stderr why the exit code is not 0."""
+    for violation in violations:
+        print(f"warp-compile-probe: {printable(f'{violation.gate}: {violation.found}', 300)}", file=sys.stderr)
+        for line in violation.evidence:
+            print(f"    {printable(line, 300)}", file=sys.stderr)
+    if undecided:
+        print(f"warp-compile-probe: {printable(undecided, 400)}", file=sys.stderr)
+
+
+def publish(
+    measurement: Measurement,
+    report: Report,
+    save: Callable[[Report], None],
+    style: TextFormat,
+    violations: Sequence[Violation],
+) -> None:
     """The result on stdout: text, or the JSON document for `--json -`. A file that cannot be written does not keep the
     text back."""
-    report = measurement.report()
+    tail, saved_to = measurement.stderr_tail, measurement.options.json
     try:
         save(report)
     finally:
-        if measurement.options.json == "-":
-            write_stdout(json.dumps(to_json(report), indent=1))
+        if saved_to == "-":
+            text = json.dumps(to_json(report), indent=1)
+        elif style is TextFormat.MARKDOWN:
+            text = render_markdown(report, violations, tail)
+        elif style is TextFormat.GITHUB:
+            plain = render_report(report, stderr_tail=tail, saved_to=saved_to).splitlines()
+            text = render_annotations(report_annotations(report, violations), plain, current_directory())
         else:
-            text = render_report(report, stderr_tail=measurement.stderr_tail, saved_to=measurement.options.json)
-            write_stdout(text)
+            text = render_report(report, stderr_tail=tail, saved_to=saved_to, violations=violations)
+        write_stdout(text)
+
+
+def current_directory() -> str:
+    """Where the probe runs; nothing where that directory is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def write_stdout(text: str) -> None:
@@ -9465,12 +9649,13 @@ def add_compare_parser(commands: Any) -> None:
     parser.add_argument("baseline", metavar="BASELINE", help="the report of measure before the change")
     parser.add_argument("candidate", metavar="CANDIDATE", help="the report of measure after it")
     parser.add_argument("--json", metavar="FILE", help="write the comparison as JSON; - for standard output, no text")
-    parser.add_argument(
-        "--format",
-        choices=[style.value for style in TextFormat],
-        default=TextFormat.TEXT.value,
-        help="of the text (default: %(default)s)",
-    )
+    add_verdict_options(parser)
+    parser.set_defaults(run=command_compare)
+
+
+def add_verdict_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `compare` and `ab` share: how the verdict is written, and what it must be."""
+    add_format_option(parser, list(TextFormat))
     parser.add_argument(
         "--require",
         metavar="VERDICT",
@@ -9485,7 +9670,23 @@ def add_compare_parser(commands: Any) -> None:
         choices=[field.value for field in ComparableField],
         help="compare although this differs: %(choices)s; with host, times are not judged; may be repeated",
     )
-    parser.set_defaults(run=command_compare)
+    parser.add_argument(
+        "--max-regression",
+        metavar="PCT",
+        type=percentage,
+        help="allow a regression of the deciding time up to PCT percent: exit with 0 up to there and with 6 beyond,"
+        " instead of 1; with 5 where the samples cannot tell",
+    )
+
+
+def add_format_option(parser: argparse.ArgumentParser, styles: Sequence[TextFormat]) -> None:
+    """Add --format with these choices."""
+    parser.add_argument(
+        "--format",
+        choices=[style.value for style in styles],
+        default=TextFormat.TEXT.value,
+        help="how the result is written: %(choices)s (default: %(default)s)",
+    )
 
 
 def command_compare(args: argparse.Namespace) -> ExitCode:
@@ -9493,19 +9694,31 @@ def command_compare(args: argparse.Namespace) -> ExitCode:
     if args.json not in (None, "-"):
         refuse_overwriting(args.json, (args.baseline, args.candidate))
     allowed = frozenset(ComparableField(field) for field in args.allow_different)
-    comparison = compare_reports(load_report(args.baseline), load_report(args.candidate), allowed)
+    return answer(compare_reports(load_report(args.baseline), load_report(args.candidate), allowed), args)
+
+
+def answer(comparison: Comparison, args: argparse.Namespace) -> ExitCode:
+    """Write a comparison as the options say, and say in the exit code what it means."""
+    limit: float | None = args.max_regression
+    violation = None if limit is None else regression_violation(comparison, limit)
+    violations = (violation,) if violation else ()
     document = json.dumps(to_json(comparison), indent=2, allow_nan=False) + "\n"
     if args.json == "-":
         write_stdout(document)
     else:
         if args.json is not None:
             write_document(args.json, document)
-        write_stdout(render_comparison(comparison, TextFormat(args.format)))
+        write_stdout(render_comparison(comparison, TextFormat(args.format), violations, current_directory()))
     code = comparison.verdict.exit_code
-    if code is ExitCode.OK and args.require not in (None, comparison.verdict.value):
+    if code is ExitCode.REGRESSION and (limit is not None or comparison.null_test):
+        code = ExitCode.OK  # the gate decides, or the option asked how often this verdict is wrong
+    undecided = None if limit is None else undecided_regression(comparison, limit)
+    report_gates(violations, undecided)
+    codes = [code, *[ExitCode.GATE_EXCEEDED] * len(violations), *[ExitCode.EVIDENCE_MISSING] * bool(undecided)]
+    if winning_exit_code(codes) is ExitCode.OK and args.require not in (None, comparison.verdict.value):
         print(f"--require {args.require} is not met: the verdict is {comparison.verdict.value}", file=sys.stderr)
-        return ExitCode.EVIDENCE_MISSING
-    return code
+        codes.append(ExitCode.EVIDENCE_MISSING)
+    return winning_exit_code(codes)
 
 
 def refuse_overwriting(path: str, inputs: Sequence[str]) -> None:
@@ -9567,6 +9780,24 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
+def whole_number(text: str) -> int:
+    """An option value that is a limit of a count."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, found {text!r}")
+    return int(text)
+
+
+def percentage(text: str) -> float:
+    """An option value in percent, 0 or more."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a percentage, 0 or more, found {text!r}")
+    return value
+
+
 def exit_code(text: str) -> int:
     """An option value that is an exit code."""
     if not text.isdecimal() or int(text) > 255:
@@ -9595,13 +9826,49 @@ def add_measure_parser(commands: Any) -> None:
         epilog="example: warp_compile_probe.py measure --json before.json -- python -m my_app --steps 3",
         allow_abbrev=False,
     )
-    parser.add_argument("--samples", type=positive_int, default=3, metavar="N", help="samples to take (default 3)")
     parser.add_argument("--json", metavar="FILE", help="write the report there, after each sample; - for stdout")
     parser.add_argument("--label", metavar="TEXT", help="a name for this measurement, kept in the report")
     parser.add_argument("--cwd", metavar="DIR", help="run the command in DIR")
+    parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
+    add_run_options(parser)
+    add_format_option(parser, list(TextFormat))
+    add_gate_options(parser)
+    add_command(parser, "the program to measure")
+    parser.set_defaults(run=command_measure)
+
+
+def add_command(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the command after `--`."""
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=text)
+
+
+def add_gate_options(parser: argparse.ArgumentParser) -> None:
+    """Add the limits of `measure`; exceeding one is exit code 6."""
+    for gate, (_, nouns) in GATE_NOUNS.items():
+        text = f"exit with 6 if a sample has more {nouns}"
+        parser.add_argument(gate.value, type=whole_number, metavar="N", help=text)
+    parser.add_argument(
+        "--fail-on",
+        action="append",
+        default=[],
+        metavar="FINDING[,...]",
+        help="exit with 6 on these findings: CS-1, rebuild, ..., or redundant or hint for all of a kind; repeatable",
+    )
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `measure`, `ab` and `what-if` share: how the command is run."""
+    parser.add_argument("--samples", type=positive_int, default=3, metavar="N", help="samples to take (default 3)")
     parser.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help="end a run that takes longer")
     parser.add_argument(
         "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the command; repeatable"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set warp.config.NAME in the command, before any module is created; repeatable",
     )
     parser.add_argument("--inherit-tmpdir", action="store_true", help="keep the user's TMPDIR instead of a private one")
     parser.add_argument(
@@ -9609,9 +9876,6 @@ def add_measure_parser(commands: Any) -> None:
     )
     parser.add_argument("--keep-logs", metavar="DIR", help="keep stdout and stderr of every run in DIR")
     parser.add_argument("--echo", action="store_true", help="pass the command's output through to stderr")
-    parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program to measure")
-    parser.set_defaults(run=command_measure)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -9628,6 +9892,8 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_measure_parser(commands)
     add_compare_parser(commands)
+    add_ab_parser(commands)
+    add_what_if_parser(commands)
     add_parse_parser(commands)
     return parser
 
