@@ -58,6 +58,7 @@ import math
 import operator
 import os
 import platform
+import random
 import re
 import shlex
 import shutil
@@ -3230,9 +3231,11 @@ def compare_reports(
         topology = dataclasses.replace(topology, equal=None if topology.equal else topology.equal)
     evidence = gather_evidence(baseline, candidate, topology)
     ruling = coverage_ruling or topology_ruling or rule_on_time(evidence, differences)
-    if differences:
-        names = ", ".join(difference.name for difference in differences)
-        ruling = dataclasses.replace(ruling, why=f"{ruling.why}; allowed to differ: {names}")
+    names = [
+        difference.name for difference in differences if difference.name not in meant_to_differ(baseline, candidate)
+    ]
+    if names:
+        ruling = dataclasses.replace(ruling, why=f"{ruling.why}; allowed to differ: {', '.join(names)}")
     return _comparison(baseline, candidate, ruling, differences, evidence)
 
 
@@ -3325,12 +3328,17 @@ def field_differences(
 ) -> tuple[FieldDifference, ...]:
     """Every property of the set-up that differs. What a report without a complete sample could not tell is none."""
     differences = []
-    meant = {f"--{varied.value}" for varied in set(baseline.options.varied) & set(candidate.options.varied)}
+    meant = meant_to_differ(baseline, candidate)
     for (field, name, before), (_, _, after) in zip(_fields(baseline), _fields(candidate), strict=True):
         untold = (before is None and not complete_runs(baseline)) or (after is None and not complete_runs(candidate))
         if before != after and not untold:
             differences.append(FieldDifference(field, name, before, after, field in allowed or name in meant))
     return tuple(differences)
+
+
+def meant_to_differ(baseline: Report, candidate: Report) -> set[str]:
+    """Names of the properties that the experiment of both reports varies."""
+    return {f"--{varied.value}" for varied in set(baseline.options.varied) & set(candidate.options.varied)}
 
 
 def varied_on_purpose(baseline: Report, candidate: Report) -> tuple[str, ...]:
@@ -3340,7 +3348,10 @@ def varied_on_purpose(baseline: Report, candidate: Report) -> tuple[str, ...]:
     found = []
     if Varied.TREE in meant and (baseline.cwd, before.revision) != (candidate.cwd, after.revision):
         found.append(f"tree {before.revision or baseline.cwd} against {after.revision or candidate.cwd}")
-    for varied, word, old, new in ((Varied.ENV, "env", before.env, after.env), (Varied.SET, "set", before.set, after.set)):
+    for varied, word, old, new in (
+        (Varied.ENV, "env", before.env, after.env),
+        (Varied.SET, "set", before.set, after.set),
+    ):
         if varied not in meant:
             continue
         for arm, own, other in (("baseline", old, new), ("candidate", new, old)):
@@ -5542,10 +5553,8 @@ def report_annotations(report: Report, violations: Sequence[Violation]) -> list[
     """Exceeded gates as errors, redundant work as warnings, hints as notices."""
     found = [_violation_annotation(violation, report.cwd) for violation in violations]
     told = {(violation.found, violation.where) for violation in violations}
-    for finding in report.findings:
-        if (f"{finding.mechanism}: {finding.text}", finding.where) not in told:
-            found.append(_finding_annotation(finding, report.cwd))
-    return found
+    untold = (one for one in report.findings if (f"{one.mechanism}: {one.text}", one.where) not in told)
+    return [*found, *(_finding_annotation(finding, report.cwd) for finding in untold)]
 
 
 def comparison_annotations(comparison: Comparison, violations: Sequence[Violation]) -> list[Annotation]:
@@ -8855,6 +8864,417 @@ def root_gap(command: Sequence[str]) -> Gap:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Experiments: one command in several arms, each a Measurer, their samples interleaved
+# ---------------------------------------------------------------------------------------------------------------------
+
+ARM_NAMES = ("baseline", "candidate")
+
+
+# -- arms -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ArmOptions:
+    """One side of `ab` as it was asked for: a directory or a git revision, variables, and options of Warp."""
+
+    name: str
+    directory: str | None
+    revision: str | None
+    env: dict[str, str]
+    set: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A commit of the repository that `directory` lies in; `inside` is the path of `directory` in its working tree."""
+
+    name: str
+    commit: str
+    directory: str
+    inside: str
+
+
+def git(directory: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run git in a directory, hooks off. Raises InputError where there is no git."""
+    try:
+        return subprocess.run(
+            ["git", "-C", directory, "-c", f"core.hooksPath={os.devnull}", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        raise InputError(f"cannot run git ({error.strerror}): a revision needs it; or give directories") from None
+
+
+def find_revision(option: str, name: str, directory: str) -> Revision:
+    """The commit that a revision names. Raises InputError if there is none."""
+    inside = git(directory, "rev-parse", "--show-prefix")
+    if inside.returncode:
+        raise InputError(
+            f"{option} {name}: {directory} is in no working tree of git; change to one, or give directories"
+        )
+    commit = git(directory, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if commit.returncode:
+        raise InputError(f"{option} {name}: git knows no such revision here; name a commit, branch or tag, or fetch it")
+    return Revision(name, commit.stdout.strip(), directory, inside.stdout.strip())
+
+
+def check_out(revision: Revision, workspace: Workspace, arm: str) -> str:
+    """Check a revision out into a temporary working tree, which goes with the workspace. Returns the directory in it
+    that stands for the one that the revision was asked for in. The user's own working tree and index stay as they are.
+    """
+    path = os.path.join(workspace.root, f"tree-{arm}")
+    workspace.cleanups.append(functools.partial(forget_tree, revision.directory, path))
+    added = git(revision.directory, "worktree", "add", "--quiet", "--detach", path, revision.commit)
+    if added.returncode:
+        reason = " ".join(added.stderr.split()[-40:])
+        raise InputError(f"git cannot check out {revision.name}: {reason}")
+    inside = os.path.join(path, revision.inside).rstrip(os.sep)
+    if not os.path.isdir(inside):
+        raise InputError(f"{revision.name} has no directory {revision.inside}: run this in one that it has")
+    return inside
+
+
+def forget_tree(directory: str, path: str) -> None:
+    """Remove a temporary working tree, also one that was left half made, and what git knows of it."""
+    # Forced twice: git locks a tree while it makes it.
+    git(directory, "worktree", "remove", "--force", "--force", path)
+    shutil.rmtree(path, ignore_errors=True)
+    git(directory, "worktree", "prune")
+
+
+def interleave(arms: Sequence[Measurer], samples: int) -> None:
+    """Take the samples of all arms in the order A B B A, so that a drift of the machine meets all of them alike."""
+    for index in range(1, samples + 1):
+        for arm in arms if index % 2 else reversed(arms):
+            arm.sample(index)
+    for arm in arms:
+        arm.check_warp()
+
+
+def foreign_sources(report: Report, other: str) -> list[str]:
+    """Files under the directory `other` that kernels of a report come from, or that asked for its builds."""
+    folder = other.rstrip(os.sep) + os.sep
+    sites = [
+        site
+        for run, _ in complete_runs(report)[:1]
+        for process in run.processes
+        for site in (*(kernel.site for kernel in process.built_kernels), *(load.site for load in process.loads))
+        if site is not None
+    ]
+    installed = f"{os.sep}site-packages{os.sep}"
+    return sorted({site.file for site in sites if site.file.startswith(folder) and installed not in site.file})
+
+
+def tree_warnings(baseline: Report, candidate: Report) -> list[Notice]:
+    """Warn where an arm ran code of the other arm's tree: an absolute path in the command, or a package installed in
+    editable mode."""
+    notices = []
+    for arm, own, other in (("baseline", baseline, candidate), ("candidate", candidate, baseline)):
+        # Sources in the checkout of a revision have relative paths, so only those of a directory can be mistaken.
+        within = own.options.revision is None and (own.cwd + os.sep).startswith(other.cwd.rstrip(os.sep) + os.sep)
+        files = [] if within else foreign_sources(own, other.cwd)
+        if files:
+            text = (
+                f"the {arm} ran code of the other tree ({_listed(files, 3)}): give the command paths relative to its"
+                " directory, and do not install the package in editable mode"
+            )
+            notices.append(Notice("code-of-the-other-tree", text))
+    return notices
+
+
+# -- ab --null ------------------------------------------------------------------------------------------------------
+
+NULL_EFFECT_PERCENT = 5.0
+NULL_SPLITS = 2_000
+NULL_TRIALS = 200
+NULL_SIZES = (3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50)
+
+
+def null_test(baseline: Report, candidate: Report) -> NullTest:
+    """What the samples of one tree, measured as both arms, say about the verdict on this machine."""
+    figures = {}
+    for metric in (Metric.COLD_MODULE, Metric.COMPILE_ELAPSED, Metric.COLD_WALL):
+        arms = _judged_values(baseline, metric), _judged_values(candidate, metric)
+        if arms[0] is not None and arms[1] is not None and arms[0].median > 0:
+            figures[metric] = null_figure((*arms[0].values, *arms[1].values))
+    samples = min(len(complete_runs(baseline)), len(complete_runs(candidate)))
+    return NullTest(samples, NULL_EFFECT_PERCENT, figures)
+
+
+def null_figure(values: Sequence[float]) -> NullFigure:
+    """Deal values that nothing tells apart out to two arms of equal size, in every way (at most 2,000 drawn ones)."""
+    size = len(values) // 2
+    draw = random.Random(0)  # the same answer for the same samples
+    indices = range(2 * size)
+    if math.comb(2 * size, size) <= NULL_SPLITS:
+        chosen = [frozenset(split) for split in itertools.combinations(indices, size)]
+    else:
+        chosen = [frozenset(draw.sample(indices, size)) for _ in range(NULL_SPLITS)]
+    called: collections.Counter[bool] = collections.Counter()
+    for split in chosen:
+        before, after = [values[i] for i in indices if i in split], [values[i] for i in indices if i not in split]
+        weighed = weigh(timed(before), timed(after))
+        if weighed.support is Support.SUPPORTED:
+            called[weighed.change < 0] += 1
+    return NullFigure(
+        pooled=timed(values),
+        splits=len(chosen),
+        improved_percent=100 * called[True] / len(chosen),
+        regressed_percent=100 * called[False] / len(chosen),
+        needed_samples=samples_for_effect(values, NULL_EFFECT_PERCENT, draw),
+    )
+
+
+def samples_for_effect(values: Sequence[float], percent: float, draw: random.Random) -> int | None:
+    """Samples an arm with which an improvement by `percent` would be called so in four of five attempts, if values
+    scatter as these do. None if that takes more than 50."""
+    for size in NULL_SIZES:
+        found = 0
+        for _ in range(NULL_TRIALS):
+            before = timed(draw.choices(values, k=size))
+            after = timed(value * (1 - percent / 100) for value in draw.choices(values, k=size))
+            weighed = weigh(before, after)
+            found += weighed.support is Support.SUPPORTED and weighed.change < 0
+        if 5 * found >= 4 * NULL_TRIALS:
+            return size
+    return None
+
+
+# -- what-if --------------------------------------------------------------------------------------------------------
+
+LEDGER_SCHEMA = "warp-compile-probe/what-if"
+
+
+@dataclass(frozen=True)
+class Lever:
+    """An option of Warp to try, with its value as text."""
+
+    name: str
+    value: str
+
+    @property
+    def text(self) -> str:
+        """As --set takes it."""
+        return f"{self.name}={self.value}"
+
+
+DEFAULT_LEVERS = (
+    Lever("enable_backward", "False"),
+    Lever("use_precompiled_headers", "False"),
+    Lever("max_unroll", "4"),
+    Lever("optimization_level", "1"),
+    Lever("enable_mathdx_gemm", "False"),
+    Lever("enable_mathdx_solver", "False"),
+    Lever("enable_mathdx_fft", "False"),
+)
+
+# What a lever may cost apart from compile time; levers that are not here are not known to be harmless.
+LEVER_RISKS = {
+    "enable_backward": "no gradients from then on: a tape or an adjoint launch needs backward code",
+    "use_precompiled_headers": None,
+    "max_unroll": "may change numerics or speed: ask first",
+    "optimization_level": "may change numerics or speed: ask first",
+    "enable_mathdx_gemm": "may change numerics or speed: ask first",
+    "enable_mathdx_solver": "may change numerics or speed: ask first",
+    "enable_mathdx_fft": "may change numerics or speed: ask first",
+}
+UNKNOWN_RISK = "may change numerics or speed: ask first"
+MODULE_LEVERS = frozenset(LEVER_RISKS) - {"use_precompiled_headers"}
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """What one lever buys. `skipped` and `failed` say why there is no comparison; `moved` counts identities."""
+
+    lever: Lever
+    skipped: str | None
+    failed: str | None
+    comparison: Comparison | None
+    risk: str | None
+    take: str
+    take_back: str
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The JSON of `what-if`: one baseline, and what every lever does to it."""
+
+    schema: str
+    schema_version: int
+    probe_version: str
+    command: tuple[str, ...]
+    cwd: str
+    samples: int
+    environment: Environment
+    rows: tuple[LedgerRow, ...]
+
+
+def parse_levers(texts: Iterable[str]) -> tuple[Lever, ...]:
+    """Levers of --levers, several to a text; all the known ones without. Raises InputError."""
+    items = [item.strip() for text in texts for item in text.split(",")]
+    levers = tuple(Lever(*config_assignment(item, "--levers")) for item in items)
+    return tuple(dict.fromkeys(levers)) or DEFAULT_LEVERS
+
+
+def reason_to_skip(lever: Lever, baseline: Report, known: dict[str, str] | None) -> str | None:
+    """Why a lever cannot matter to a program, from a complete sample of its baseline; None if it can. `known` are the
+    options that the program's Warp has."""
+    if known is not None and lever.name not in known:
+        return f"Warp {baseline.environment.warp or 'of the command'} has no such option"
+    runs = complete_runs(baseline)
+    builds = builds_of(runs[0][0]) if runs else []
+    if not builds:
+        return "the program builds no module"
+    processes = runs[0][0].processes
+    options = [
+        process.option_sets[load.option_set]
+        for process in processes
+        for load in process.loads
+        if load.is_build and load.option_set is not None
+    ]
+    values = [resolved[lever.name] for resolved in options if lever.name in resolved]
+    if values and len(values) == len(builds) and all(shows_value(value, lever.value) for value in values):
+        return f"every module has {lever.value} already"
+    rule = SKIP_RULES.get(lever.name)
+    return rule(lever, runs[0][0], builds) if rule else None
+
+
+def _skip_backward(lever: Lever, cold: Run, _builds: Sequence[Load]) -> str | None:
+    adjoints = any(entry.adjoint for process in cold.processes for entry in process.launches.entries)
+    if lever.value == "False" and (adjoints or any(process.tapes for process in cold.processes)):
+        return "the program computes gradients: it records a tape or launches adjoints"
+    return None
+
+
+def _skip_unroll(lever: Lever, cold: Run, builds: Sequence[Load]) -> str | None:
+    if not all(load.option_set is not None for load in builds) or not lever.value.isdecimal():
+        return None
+    most = max((kernel.unrolled for process in cold.processes for kernel in process.built_kernels), default=1)
+    return f"no kernel repeats a loop body more than {plural(most, 'time')}" if most <= int(lever.value) else None
+
+
+def _skip_mathdx(lever: Lever, _cold: Run, builds: Sequence[Load]) -> str | None:
+    part = lever.name.rpartition("_")[2]
+    starts = {"gemm": ("dot",), "fft": ("fft",)}.get(part)
+    symbols = [artifact.symbol for load in builds for artifact in load.lto]
+    if starts is None:
+        used = [symbol for symbol in symbols if not symbol.startswith(("dot", "fft"))]
+    else:
+        used = [symbol for symbol in symbols if symbol.startswith(starts)]
+    return None if used else f"no {part} code is linked (link-time optimisation, on CUDA only)"
+
+
+SKIP_RULES: dict[str, Callable[[Lever, Run, Sequence[Load]], str | None]] = {
+    "enable_backward": _skip_backward,
+    "max_unroll": _skip_unroll,
+    "enable_mathdx_gemm": _skip_mathdx,
+    "enable_mathdx_solver": _skip_mathdx,
+    "enable_mathdx_fft": _skip_mathdx,
+}
+
+
+def ledger_row(
+    lever: Lever, comparison: Comparison | None = None, skipped: str | None = None, failed: str | None = None
+) -> LedgerRow:
+    """A row with how to take the lever and how to take it back."""
+    literal = lever.value if re.fullmatch(r"True|False|None|-?\d+(\.\d+)?", lever.value) else repr(lever.value)
+    take = f"warp.config.{lever.name} = {literal} right after `import warp`, before anything defines a kernel"
+    if lever.name in MODULE_LEVERS:
+        take += f'; for one module only: wp.set_module_options({{"{lever.name}": {literal}}}) in it'
+    return LedgerRow(
+        lever=lever,
+        skipped=skipped,
+        failed=failed,
+        comparison=comparison,
+        risk=LEVER_RISKS.get(lever.name, UNKNOWN_RISK),
+        take=take,
+        take_back="delete that line: the hashes, and what the cache holds of them, are the old ones again",
+    )
+
+
+def render_ledger(ledger: Ledger, style: TextFormat) -> str:
+    """The text of `what-if`: the ledger, what was skipped, and how to take what helps; at most 120 lines."""
+    tried = [row for row in ledger.rows if row.comparison]
+    better = [row.lever.text for row in tried if row.comparison and row.comparison.verdict is Verdict.IMPROVED]
+    asked = plural(len(ledger.rows), "lever")
+    head = f"{_listed(better, 8)} improved" if better else "no lever improved"
+    summary = f"{asked}, {len(tried)} measured, {ledger.samples} samples an arm: {head} the cold start."
+    program = _clip(shlex.join(ledger.command), 200)
+    if style is TextFormat.MARKDOWN:
+        lines = [f"**{markdown_text(summary)}**", "", f"Program: {markdown_text(program)}"]
+    else:
+        lines = [summary, f"Program: {program}"]
+    tables = [
+        Table(
+            "Ledger (medians in ms, before and after)",
+            ("lever", "cold modules", "elapsed", "n", "hashes moved", "launches", "output", "verdict"),
+            tuple(_ledger_cells(row.lever, row.comparison) for row in tried if row.comparison),
+        ),
+        Table(
+            "Not measured",
+            ("lever", "why"),
+            tuple(
+                (row.lever.text, row.skipped or f"failed: {row.failed}") for row in ledger.rows if not row.comparison
+            ),
+            cell_limit=200,
+        ),
+        Table(
+            "Verdicts",
+            ("lever", "why"),
+            tuple((row.lever.text, row.comparison.why) for row in tried if row.comparison),
+            cell_limit=400,
+        ),
+        _receipts_table([one for row in tried if row.comparison for one in row.comparison.receipts]),
+        Table(
+            "How to take a lever, and take it back",
+            ("lever", "what"),
+            tuple(
+                (row.lever.text if not index else "", line) for row in tried for index, line in enumerate(_advice(row))
+            ),
+            cell_limit=240,
+        ),
+    ]
+    for table in tables:
+        if table.rows:
+            lines += ["", *_render_table(table, style)]
+    return bounded_text(lines)
+
+
+def _ledger_cells(lever: Lever, comparison: Comparison) -> tuple[str, ...]:
+    topology = comparison.topology.equal if comparison.topology else None
+    identities = comparison.identities
+    moved, total = "-", 0
+    if identities:
+        total = sum(len(group) for group in (identities.moved, identities.same, identities.unknown))
+        moved = f"{len(identities.moved)} of {total}"
+    elapsed = next((one for one in (Metric.COMPILE_ELAPSED, Metric.BUILD_SPAN) if one in comparison.deltas), None)
+    return (
+        lever.text,
+        _before_after(comparison, Metric.COLD_MODULE),
+        _before_after(comparison, elapsed) if elapsed else "-",
+        f"{comparison.n.baseline}, {comparison.n.candidate}",
+        moved,
+        {True: "the same", False: "changed", None: "not verified"}[topology],
+        comparison.output.state.value if comparison.output else "-",
+        comparison.verdict.value,
+    )
+
+
+def _before_after(comparison: Comparison, metric: Metric) -> str:
+    delta = comparison.deltas.get(metric)
+    return f"{delta.baseline.median:,.0f} to {delta.candidate.median:,.0f}" if delta else "-"
+
+
+def _advice(row: LedgerRow) -> list[str]:
+    risk = [row.risk] if row.risk else []
+    return [*risk, f"take: {row.take}", f"take back: {row.take_back}"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Commands
 # ---------------------------------------------------------------------------------------------------------------------
 
@@ -9334,10 +9754,14 @@ def annotated_names(source: str) -> dict[str, str]:
 def check_set(options: MeasureOptions, option: str = "--set") -> None:
     """Check names and values of --set as far as it can be told before the run. Raises InputError."""
     known = target_config(options) if options.set else None
-    for name, text in options.set.items() if known else ():
+    if known is None:
+        return
+    for name, text in options.set.items():
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else "its names are those of warp.config in Warp's documentation"
+            hint = (
+                f"did you mean {close[0]}?" if close else "its names are those of warp.config in Warp's documentation"
+            )
             raise InputError(f"{option} {name}: the command's Warp has no such option; {hint}")
         kinds = option_kinds(known[name])
         try:
@@ -9746,6 +10170,259 @@ def write_document(path: str, text: str) -> None:
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or error
         raise InputError(f"{printable(path, 200)}: cannot be written ({cause}); name another file") from None
+
+
+# -- ab -------------------------------------------------------------------------------------------------------------
+
+
+def arm_options(arguments: argparse.Namespace) -> tuple[ArmOptions, ArmOptions]:
+    """The two arms of `ab`. Raises InputError where they do not differ, or name a directory that is none."""
+    arms = []
+    for name in ARM_NAMES:
+        given = {part: getattr(arguments, f"{name}_{part}") for part in ("tree", "ref", "env", "set")}
+        directory, revision = given["tree"], given["ref"]
+        if directory is not None and revision is not None:
+            raise InputError(f"--{name} and --{name}-ref both came: the {name} is a directory or a revision, not both")
+        if directory is not None and not os.path.isdir(directory):
+            raise InputError(f"--{name} {directory}: no such directory")
+        env = dict(variable_assignment(item, f"--{name}-env") for item in given["env"])
+        options = dict(config_assignment(item, f"--{name}-set") for item in given["set"])
+        arms.append(ArmOptions(name, None if directory is None else os.path.abspath(directory), revision, env, options))
+    baseline, candidate = arms
+    told = [arm.name for arm in arms if arm != ArmOptions(arm.name, None, None, {}, {})]
+    if arguments.null and told:
+        raise InputError(f"--null measures one tree as both arms: leave out the options of the {told[0]}")
+    if not arguments.null and dataclasses.replace(baseline, name=candidate.name) == candidate:
+        raise InputError(
+            "both arms are the same: give --baseline DIR or --baseline-ref REV, or --candidate-set or --candidate-env"
+            " NAME=VALUE, or --null to learn how often the verdict would be wrong"
+        )
+    return baseline, candidate
+
+
+def what_varies(baseline: ArmOptions, candidate: ArmOptions) -> tuple[Varied, ...]:
+    """In what two arms differ."""
+    trees = (baseline.directory, baseline.revision) != (candidate.directory, candidate.revision)
+    pairs = (
+        (Varied.TREE, trees),
+        (Varied.ENV, baseline.env != candidate.env),
+        (Varied.SET, baseline.set != candidate.set),
+    )
+    return tuple(varied for varied, differs in pairs if differs)
+
+
+def prepare_arm(
+    arm: ArmOptions, shared: MeasureOptions, varied: tuple[Varied, ...], revision: Revision | None, workspace: Workspace
+) -> MeasureOptions:
+    """The options with which one arm is measured; a revision is checked out for it. Raises InputError."""
+    cwd = check_out(revision, workspace, arm.name) if revision else arm.directory or shared.cwd
+    options = dataclasses.replace(
+        shared,
+        json=None,
+        label=arm.name,
+        cwd=cwd,
+        shown_cwd=revision.directory if revision else None,
+        revision=revision.name if revision else None,
+        env={**shared.env, **arm.env},
+        set={**shared.set, **arm.set},
+        varied=varied,
+    )
+    try:
+        resolve_command(options)
+    except InputError as error:
+        raise InputError(f"{arm.name}: {error}") from None
+    check_set(options, f"--{arm.name}-set" if arm.set else "--set")
+    return options
+
+
+def json_targets(folder: str | None, names: Sequence[str]) -> list[Callable[[Report], None]]:
+    """A function for each arm that writes its report to the folder of --json-dir. Raises InputError."""
+    if folder is None:
+        return [lambda _report: None for _ in names]
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--json-dir {folder}: {error.strerror}; give a writable directory") from None
+    return [json_target(os.path.join(os.path.abspath(folder), f"{name}.json")) for name in names]
+
+
+def command_ab(arguments: argparse.Namespace) -> ExitCode:
+    """Measure both arms interleaved, then judge them as `compare` does."""
+    arms = arm_options(arguments)
+    shared = common_options(arguments)
+    revisions = [
+        find_revision(f"--{arm.name}-ref", arm.revision, shared.cwd) if arm.revision is not None else None
+        for arm in arms
+    ]
+    saves = json_targets(arguments.json_dir, ARM_NAMES)
+    varied = what_varies(*arms)
+    measurers: list[Measurer] = []
+    with isolated_workspace() as workspace, failure_shown(measurers):
+        for arm, revision, save in zip(arms, revisions, saves, strict=True):
+            options = prepare_arm(arm, shared, varied, revision, workspace)
+            measurers.append(Measurer(options, workspace, save, arm.name))
+        interleave(measurers, shared.samples)
+    baseline, candidate = (measurer.measurement.report() for measurer in measurers)
+    allowed = frozenset(ComparableField(field) for field in arguments.allow_different)
+    comparison = compare_reports(baseline, candidate, allowed)
+    comparison = dataclasses.replace(
+        comparison,
+        warnings=(*comparison.warnings, *tree_warnings(baseline, candidate)),
+        null_test=null_test(baseline, candidate) if arguments.null else None,
+    )
+    if arguments.json_dir is not None:
+        path = os.path.join(os.path.abspath(arguments.json_dir), "comparison.json")
+        write_document(path, json.dumps(to_json(comparison), indent=2, allow_nan=False) + "\n")
+    return answer(comparison, arguments)
+
+
+@contextlib.contextmanager
+def failure_shown(measurers: Sequence[Measurer]) -> Iterator[None]:
+    """Where an arm's command fails, show the last lines of its standard error on ours."""
+    try:
+        yield
+    except ProbeError:
+        for line in next((one.measurement.stderr_tail for one in measurers if one.measurement.stderr_tail), ()):
+            print(f"  | {printable(line, 300)}", file=sys.stderr)
+        raise
+
+
+def add_ab_parser(commands: Any) -> None:
+    """Add `ab` to the commands; the parsed arguments name `command_ab` as `run`."""
+    parser = commands.add_parser(
+        "ab",
+        help="measure two trees, revisions or options interleaved, and judge",
+        description="Run COMMAND in two arms, their samples interleaved A B B A, and judge the candidate against the"
+        " baseline as `compare` does. An arm is the current directory unless told otherwise.",
+        epilog="example: warp_compile_probe.py ab --baseline-ref main -- python -m my_app --steps 3",
+        allow_abbrev=False,
+    )
+    for name in ARM_NAMES:
+        parser.add_argument(f"--{name}", dest=f"{name}_tree", metavar="DIR", help=f"run the {name} in DIR")
+        parser.add_argument(f"--{name}-ref", metavar="REV", help=f"run the {name} in a temporary checkout of REV (git)")
+        parser.add_argument(
+            f"--{name}-env",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=f"set a variable for the {name} only; repeatable",
+        )
+        parser.add_argument(
+            f"--{name}-set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=f"set warp.config.NAME for the {name} only; repeatable",
+        )
+    parser.add_argument(
+        "--null",
+        action="store_true",
+        help="run one tree as both arms: how often the verdict would be wrong, and how many samples 5 %% would need",
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the comparison as JSON; - for standard output, no text")
+    parser.add_argument("--json-dir", metavar="DIR", help="write both reports and the comparison there")
+    add_run_options(parser)
+    add_verdict_options(parser)
+    add_command(parser, "the program to measure")
+    parser.set_defaults(run=command_ab, cwd=None, demo=False, label=None)
+
+
+# -- what-if --------------------------------------------------------------------------------------------------------
+
+
+def command_what_if(arguments: argparse.Namespace) -> ExitCode:
+    """Measure a baseline and an arm for each lever that can matter, interleaved; print the ledger."""
+    shared = dataclasses.replace(measure_options(arguments), json=None, varied=(Varied.SET,))
+    levers = [lever for lever in parse_levers(arguments.levers) if shared.set.get(lever.name) != lever.value]
+    if not levers:
+        raise InputError("every lever is set already: leave out --set, or name others with --levers")
+    known = target_config(shared)
+    (save,) = json_targets(arguments.json_dir, ["baseline"])
+    skipped: dict[Lever, str] = {}
+    failed: dict[Lever, str] = {}
+    arms: dict[Lever, Measurer] = {}
+    with isolated_workspace() as workspace:
+        baseline = Measurer(dataclasses.replace(shared, label="baseline"), workspace, save, "baseline")
+        with failure_shown([baseline]):
+            baseline.sample(1)
+            baseline.check_warp()
+        first = baseline.measurement.report()
+        for lever in levers:
+            reason = reason_to_skip(lever, first, known)
+            if reason is not None:
+                skipped[lever] = reason
+                continue
+            options = dataclasses.replace(shared, label=lever.text, set={**shared.set, lever.name: lever.value})
+            (save,) = json_targets(arguments.json_dir, [re.sub(r"[^\w=.-]", "_", lever.text)])
+            arms[lever] = Measurer(options, workspace, save, lever.text)
+        take_rounds(baseline, arms, failed, shared.samples)
+    report = baseline.measurement.report()
+    rows = []
+    for lever in levers:
+        done = lever in arms and lever not in failed
+        comparison = compare_reports(report, arms[lever].measurement.report()) if done else None
+        rows.append(ledger_row(lever, comparison, skipped.get(lever), failed.get(lever)))
+    ledger = Ledger(
+        LEDGER_SCHEMA,
+        SCHEMA_VERSION,
+        PROBE_VERSION,
+        report.command,
+        report.cwd,
+        shared.samples,
+        report.environment,
+        tuple(rows),
+    )
+    document = json.dumps(to_json(ledger), indent=2, allow_nan=False) + "\n"
+    if arguments.json not in (None, "-"):
+        write_document(arguments.json, document)
+    write_stdout(document if arguments.json == "-" else render_ledger(ledger, TextFormat(arguments.format)))
+    return ExitCode.OK
+
+
+def take_rounds(baseline: Measurer, arms: dict[Lever, Measurer], failed: dict[Lever, str], samples: int) -> None:
+    """Take a sample of every arm a round, every other round backwards. The first one of the baseline is there. An arm
+    whose command fails is left out from then on; the baseline must not fail."""
+    for index in range(1, samples + 1):
+        order: list[Lever | None] = [None, *arms]
+        for lever in order if index % 2 else reversed(order):
+            if lever is None:
+                if index > 1:
+                    with failure_shown([baseline]):
+                        baseline.sample(index)
+            elif lever not in failed:
+                try:
+                    arms[lever].sample(index)
+                except ProbeError as error:
+                    failed[lever] = str(error)
+                    print(f"warp-compile-probe: {printable(str(error), 300)}", file=sys.stderr)
+
+
+def add_what_if_parser(commands: Any) -> None:
+    """Add `what-if` to the commands; the parsed arguments name `command_what_if` as `run`."""
+    parser = commands.add_parser(
+        "what-if",
+        help="try options of Warp one by one: a ledger of what each buys",
+        description="Run COMMAND as it is and once for each lever, an option of warp.config set from outside, samples"
+        " interleaved; say what each lever does to the cold start, the launches and the output. Levers that cannot"
+        " matter to the program are skipped.",
+        epilog="example: warp_compile_probe.py what-if --levers enable_backward=False -- python -m my_app --steps 3",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--levers",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE[,...]",
+        help=f"what to try (default: {', '.join(lever.text for lever in DEFAULT_LEVERS)})",
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the ledger as JSON; - for standard output, no text")
+    parser.add_argument("--json-dir", metavar="DIR", help="write the report of every arm there")
+    parser.add_argument("--cwd", metavar="DIR", help="run the command in DIR")
+    parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
+    add_run_options(parser)
+    add_format_option(parser, [TextFormat.TEXT, TextFormat.MARKDOWN])
+    add_command(parser, "the program to measure")
+    parser.set_defaults(run=command_what_if, label=None)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
