@@ -3747,7 +3747,7 @@ def _differing_parts(one: LaunchView | None, other: LaunchView | None) -> str:
     }
     # The content digests the argument types too, so another content says more only where those are equal.
     parts["what the kernel computes"] = one.content != other.content and one.args == other.args
-    return f" (another {', '.join(part for part, differs in parts.items() if differs)})"
+    return f" (different: {', '.join(part for part, differs in parts.items() if differs)})"
 
 
 def kernel_name(key: str) -> str:
@@ -3910,29 +3910,36 @@ def choose_measure(
 ) -> DecidedBy:
     """What to judge by: see DecidedBy.
 
-    WARM where the cold facts are equal and the warm ones are not: other warm builds or loads, or a warm time that is
-    not half of the other (and matters next to the cold run). CLOCK where the sum over builds says little: builds
-    overlapped in either report, or both build the very same.
+    WARM where the cold facts are equal and the warm ones are not: other warm builds; or the very same cold builds, and
+    warm loads that differ enough to matter. CLOCK where the sum over builds says little: builds overlapped in either
+    report, or both build the very same.
     """
     moved = {fact.fact for fact in facts if fact.baseline != fact.candidate}
-    if moved <= {Fact.WARM_BUILDS} and (moved or _warm_loads_differ(baseline, candidate, pairs)):
+    length = _common_hash_length((*baseline.identities, *candidate.identities))
+    same_builds = Fact.GENERATED_SOURCE_BYTES not in moved and (
+        _builds(baseline.identities, length) == _builds(candidate.identities, length)
+    )
+    if moved == {Fact.WARM_BUILDS}:
+        return DecidedBy.WARM
+    if not moved and same_builds and _warm_loads_differ(baseline, candidate, pairs):
         return DecidedBy.WARM
     overlaps = [_summary(report).overlap_factor for report in (baseline, candidate)]
     if any(overlap is not None and overlap.median > OVERLAP_LIMIT for overlap in overlaps):
         return DecidedBy.CLOCK
-    length = _common_hash_length((*baseline.identities, *candidate.identities))
-    same_builds = _builds(baseline.identities, length) == _builds(candidate.identities, length)
-    same_bytes = Fact.GENERATED_SOURCE_BYTES not in moved
-    return DecidedBy.CLOCK if same_builds and same_bytes else DecidedBy.TIMED
+    return DecidedBy.CLOCK if same_builds else DecidedBy.TIMED
 
 
 def _warm_loads_differ(baseline: Report, candidate: Report, pairs: dict[Metric, tuple[Timed, Timed]]) -> bool:
-    if _warm_loads(baseline) != _warm_loads(candidate):
-        return True
+    """Whether the warm runs load another number of times, or one takes more than twice as long, and it matters.
+
+    The last part keeps a millisecond more or less of cached loads from deciding over seconds of compiling.
+    """
     if Metric.WARM_MODULE not in pairs or Metric.COLD_WALL not in pairs:
         return False
     less, more = sorted(figure.median for figure in pairs[Metric.WARM_MODULE])
-    return more > 2 * less and more - less > 0.01 * pairs[Metric.COLD_WALL][0].median
+    if more - less <= 0.01 * pairs[Metric.COLD_WALL][0].median:
+        return False
+    return more > 2 * less or _warm_loads(baseline) != _warm_loads(candidate)
 
 
 def _warm_loads(report: Report) -> dict[str, int]:
