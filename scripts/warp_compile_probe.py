@@ -6522,7 +6522,8 @@ class Finder:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name in self.hidden:
-            return type(sys.__spec__)(name, Handover(self.hidden.pop(name)))  # type: ignore[arg-type]
+            loader: Any = Handover(self.hidden.pop(name))
+            return type(sys.__spec__)(name, loader)
         if name != "warp" and name not in self.targets:
             return None
         for finder in list(sys.meta_path):
@@ -7757,6 +7758,7 @@ class OutputReader(threading.Thread):
         except OSError:
             # Nobody reads standard error any more.
             self.echo = False
+            discard(sys.stderr)
 
     def digest(self, chunk: bytes) -> None:
         """Add whole lines to the digest, private paths replaced, Warp's own lines left out."""
@@ -8325,8 +8327,12 @@ class Progress:
 
     @staticmethod
     def write(text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            # That nobody reads the progress does not end the measurement.
+            discard(sys.stderr)
 
 
 class Measurer:
@@ -8613,15 +8619,25 @@ def write_stdout(text: str) -> None:
     try:
         print(shown, end="" if shown.endswith("\n") else "\n", flush=True)
     except BrokenPipeError:
-        discard_stdout()
+        discard(sys.stdout)
     except OSError as error:
-        discard_stdout()
+        discard(sys.stdout)
         raise InputError(f"cannot write the result to standard output: {error.strerror}; use --json FILE") from None
 
 
-def discard_stdout() -> None:
-    """Drop what is still buffered for a standard output that takes no more, or Python would try again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def discard(stream: typing.TextIO) -> None:
+    """Drop what is buffered for a standard stream that takes no more, or Python would try again at exit."""
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(descriptor, stream.fileno())
+    os.close(descriptor)
+
+
+def complain(text: str) -> None:
+    """A line on standard error, if anybody reads it."""
+    try:
+        print(f"warp-compile-probe: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        discard(sys.stderr)
 
 
 # --- The command `parse` ---
@@ -8925,7 +8941,7 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"warp-compile-probe {PROBE_VERSION}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands: Any = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_measure_parser(commands)
     add_compare_parser(commands)
     add_parse_parser(commands)
@@ -8947,6 +8963,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, raise_terminated)
     signal.signal(signal.SIGHUP, raise_terminated)
     signal.signal(signal.SIGALRM, raise_timeout)
+    # A stream that was closed when the probe started is None.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A command line can hold what the encoding of the terminal, or any encoding, cannot express.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -8954,21 +8973,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = build_parser().parse_args(argv)
         return int(arguments.run(arguments))
     except ProbeError as error:
-        print(f"warp-compile-probe: {error}", file=sys.stderr)
+        complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        print("warp-compile-probe: interrupted", file=sys.stderr)
+        complain("interrupted")
         return ExitCode.INTERRUPTED
     except Terminated:
-        print("warp-compile-probe: terminated", file=sys.stderr)
+        complain("terminated")
         return ExitCode.TERMINATED
     except BrokenPipeError:
         # The reader of stdout has gone (| head).
-        discard_stdout()
+        discard(sys.stdout)
         return ExitCode.OK
-    except Exception:
-        traceback.print_exc()
-        print("warp-compile-probe: this is a bug in the probe, please report the lines above", file=sys.stderr)
+    except Exception:  # noqa: BLE001 - whatever it is, it must not look like a result
+        complain(f"this is a bug in the probe, please report these lines\n{traceback.format_exc()}")
         return ExitCode.PROBE_BUG
 
 
