@@ -3896,7 +3896,7 @@ def _differing_parts(one: LaunchView | None, other: LaunchView | None) -> str:
     }
     # The content digests the argument types too, so another content says more only where those are equal.
     parts["what the kernel computes"] = one.content != other.content and one.args == other.args
-    return f" (another {', '.join(part for part, differs in parts.items() if differs)})"
+    return f" (different: {', '.join(part for part, differs in parts.items() if differs)})"
 
 
 def kernel_name(key: str) -> str:
@@ -4059,29 +4059,36 @@ def choose_measure(
 ) -> DecidedBy:
     """What to judge by: see DecidedBy.
 
-    WARM where the cold facts are equal and the warm ones are not: other warm builds or loads, or a warm time that is
-    not half of the other (and matters next to the cold run). CLOCK where the sum over builds says little: builds
-    overlapped in either report, or both build the very same.
+    WARM where the cold facts are equal and the warm ones are not: other warm builds; or the very same cold builds, and
+    warm loads that differ enough to matter. CLOCK where the sum over builds says little: builds overlapped in either
+    report, or both build the very same.
     """
     moved = {fact.fact for fact in facts if fact.baseline != fact.candidate}
-    if moved <= {Fact.WARM_BUILDS} and (moved or _warm_loads_differ(baseline, candidate, pairs)):
+    length = _common_hash_length((*baseline.identities, *candidate.identities))
+    same_builds = Fact.GENERATED_SOURCE_BYTES not in moved and (
+        _builds(baseline.identities, length) == _builds(candidate.identities, length)
+    )
+    if moved == {Fact.WARM_BUILDS}:
+        return DecidedBy.WARM
+    if not moved and same_builds and _warm_loads_differ(baseline, candidate, pairs):
         return DecidedBy.WARM
     overlaps = [_summary(report).overlap_factor for report in (baseline, candidate)]
     if any(overlap is not None and overlap.median > OVERLAP_LIMIT for overlap in overlaps):
         return DecidedBy.CLOCK
-    length = _common_hash_length((*baseline.identities, *candidate.identities))
-    same_builds = _builds(baseline.identities, length) == _builds(candidate.identities, length)
-    same_bytes = Fact.GENERATED_SOURCE_BYTES not in moved
-    return DecidedBy.CLOCK if same_builds and same_bytes else DecidedBy.TIMED
+    return DecidedBy.CLOCK if same_builds else DecidedBy.TIMED
 
 
 def _warm_loads_differ(baseline: Report, candidate: Report, pairs: dict[Metric, tuple[Timed, Timed]]) -> bool:
-    if _warm_loads(baseline) != _warm_loads(candidate):
-        return True
+    """Whether the warm runs load another number of times, or one takes more than twice as long, and it matters.
+
+    The last part keeps a millisecond more or less of cached loads from deciding over seconds of compiling.
+    """
     if Metric.WARM_MODULE not in pairs or Metric.COLD_WALL not in pairs:
         return False
     less, more = sorted(figure.median for figure in pairs[Metric.WARM_MODULE])
-    return more > 2 * less and more - less > 0.01 * pairs[Metric.COLD_WALL][0].median
+    if more - less <= 0.01 * pairs[Metric.COLD_WALL][0].median:
+        return False
+    return more > 2 * less or _warm_loads(baseline) != _warm_loads(candidate)
 
 
 def _warm_loads(report: Report) -> dict[str, int]:
@@ -7204,7 +7211,8 @@ class Finder:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name in self.hidden:
-            return type(sys.__spec__)(name, Handover(self.hidden.pop(name)))  # type: ignore[arg-type]
+            loader: Any = Handover(self.hidden.pop(name))
+            return type(sys.__spec__)(name, loader)
         if name != "warp" and name not in self.targets:
             return None
         for finder in list(sys.meta_path):
@@ -8451,6 +8459,7 @@ class OutputReader(threading.Thread):
         except OSError:
             # Nobody reads standard error any more.
             self.echo = False
+            discard(sys.stderr)
 
     def digest(self, chunk: bytes) -> None:
         """Add whole lines to the digest, private paths replaced, Warp's own lines left out."""
@@ -9456,8 +9465,12 @@ class Progress:
 
     @staticmethod
     def write(text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            # That nobody reads the progress does not end the measurement.
+            discard(sys.stderr)
 
 
 class Measurer:
@@ -9921,15 +9934,25 @@ def write_stdout(text: str) -> None:
     try:
         print(shown, end="" if shown.endswith("\n") else "\n", flush=True)
     except BrokenPipeError:
-        discard_stdout()
+        discard(sys.stdout)
     except OSError as error:
-        discard_stdout()
+        discard(sys.stdout)
         raise InputError(f"cannot write the result to standard output: {error.strerror}; use --json FILE") from None
 
 
-def discard_stdout() -> None:
-    """Drop what is still buffered for a standard output that takes no more, or Python would try again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def discard(stream: typing.TextIO) -> None:
+    """Drop what is buffered for a standard stream that takes no more, or Python would try again at exit."""
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(descriptor, stream.fileno())
+    os.close(descriptor)
+
+
+def complain(text: str) -> None:
+    """A line on standard error, if anybody reads it."""
+    try:
+        print(f"warp-compile-probe: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        discard(sys.stderr)
 
 
 # --- The command `parse` ---
@@ -10566,7 +10589,7 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"warp-compile-probe {PROBE_VERSION}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands: Any = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_measure_parser(commands)
     add_compare_parser(commands)
     add_ab_parser(commands)
@@ -10590,6 +10613,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, raise_terminated)
     signal.signal(signal.SIGHUP, raise_terminated)
     signal.signal(signal.SIGALRM, raise_timeout)
+    # A stream that was closed when the probe started is None.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A command line can hold what the encoding of the terminal, or any encoding, cannot express.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -10597,21 +10623,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = build_parser().parse_args(argv)
         return int(arguments.run(arguments))
     except ProbeError as error:
-        print(f"warp-compile-probe: {error}", file=sys.stderr)
+        complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        print("warp-compile-probe: interrupted", file=sys.stderr)
+        complain("interrupted")
         return ExitCode.INTERRUPTED
     except Terminated:
-        print("warp-compile-probe: terminated", file=sys.stderr)
+        complain("terminated")
         return ExitCode.TERMINATED
     except BrokenPipeError:
         # The reader of stdout has gone (| head).
-        discard_stdout()
+        discard(sys.stdout)
         return ExitCode.OK
-    except Exception:
-        traceback.print_exc()
-        print("warp-compile-probe: this is a bug in the probe, please report the lines above", file=sys.stderr)
+    except Exception:  # noqa: BLE001 - whatever it is, it must not look like a result
+        complain(f"this is a bug in the probe, please report these lines\n{traceback.format_exc()}")
         return ExitCode.PROBE_BUG
 
 

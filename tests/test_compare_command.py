@@ -143,6 +143,7 @@ def test_markdown(run):
     assert out.startswith("**IMPROVED** (clock): compile\\_elapsed\\_ms fell by 20.0 %")
     assert "a\\|b &lt;img src=x&gt; \\`c\\` \\*d\\* \\[e\\](f) &#64;team" in out
     rows = [line for line in out.splitlines() if line.startswith("|")]
+    assert rows[0] == "|  | samples | label | commit | created | command |"
     assert rows[1] == "| --- | --- | --- | --- | --- | --- |"
     assert all(row.replace("\\|", "").count("|") in {3, 4, 5, 6, 7, 8} for row in rows)
     assert "### Exact facts: same" in out
