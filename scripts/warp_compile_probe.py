@@ -9120,6 +9120,7 @@ class Ledger:
     samples: int
     environment: Environment
     rows: tuple[LedgerRow, ...]
+    warnings: tuple[Notice, ...]
 
 
 def parse_levers(texts: Iterable[str]) -> tuple[Lever, ...]:
@@ -9190,7 +9191,8 @@ def ledger_row(
     lever: Lever, comparison: Comparison | None = None, skipped: str | None = None, failed: str | None = None
 ) -> LedgerRow:
     """A row with how to take the lever and how to take it back."""
-    literal = lever.value if re.fullmatch(r"True|False|None|-?\d+(\.\d+)?", lever.value) else repr(lever.value)
+    is_literal = re.fullmatch(r"True|False|None|-?\d+(\.\d+)?", lever.value)
+    literal = lever.value if is_literal else json.dumps(lever.value)
     take = f"warp.config.{lever.name} = {literal} right after `import warp`, before anything defines a kernel"
     if lever.name in MODULE_LEVERS:
         take += f'; for one module only: wp.set_module_options({{"{lever.name}": {literal}}}) in it'
@@ -9209,9 +9211,11 @@ def render_ledger(ledger: Ledger, style: TextFormat) -> str:
     """The text of `what-if`: the ledger, what was skipped, and how to take what helps; at most 120 lines."""
     tried = [row for row in ledger.rows if row.comparison]
     better = [row.lever.text for row in tried if row.comparison and row.comparison.verdict is Verdict.IMPROVED]
-    asked = plural(len(ledger.rows), "lever")
-    head = f"{_listed(better, 8)} improved" if better else "no lever improved"
-    summary = f"{asked}, {len(tried)} measured, {ledger.samples} samples an arm: {head} the cold start."
+    unsure = sum(row.comparison.verdict is Verdict.INCONCLUSIVE for row in tried if row.comparison)
+    asked = f"{plural(len(ledger.rows), 'lever')}, {len(tried)} measured, {plural(ledger.samples, 'sample')} an arm"
+    head = f"{_listed(better, 8)} improved the cold start" if better else "none was shown to improve the cold start"
+    more = f"; {unsure} inconclusive: take more samples, or a quieter machine" if unsure else ""
+    summary = f"{asked}: {head}{more}."
     program = _clip(shlex.join(ledger.command), 200)
     if style is TextFormat.MARKDOWN:
         lines = [f"**{markdown_text(summary)}**", "", f"Program: {markdown_text(program)}"]
@@ -9246,6 +9250,7 @@ def render_ledger(ledger: Ledger, style: TextFormat) -> str:
             ),
             cell_limit=240,
         ),
+        Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in ledger.warnings), cell_limit=300),
     ]
     for table in tables:
         if table.rows:
@@ -10394,6 +10399,7 @@ def command_what_if(arguments: argparse.Namespace) -> ExitCode:
         shared.samples,
         report.environment,
         tuple(rows),
+        tuple(_arm_warnings(report, Metric.COLD_MODULE)),
     )
     document = json.dumps(to_json(ledger), indent=2, allow_nan=False) + "\n"
     if arguments.json not in (None, "-"):
