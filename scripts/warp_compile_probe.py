@@ -8612,12 +8612,9 @@ def publish(measurement: Measurement, save: Callable[[Report], None]) -> None:
 
 
 def write_stdout(text: str) -> None:
-    """Print the result, with escapes for characters that the encoding of standard output lacks. Raises InputError on a
-    full disk; a reader that has gone (`| head`) is none of our business."""
-    encoding = sys.stdout.encoding or "utf-8"
-    shown = text.encode(encoding, "backslashreplace").decode(encoding)
+    """Print the result. Raises InputError on a full disk; a reader that has gone (`| head`) is none of our business."""
     try:
-        print(shown, end="" if shown.endswith("\n") else "\n", flush=True)
+        print(text, end="" if text.endswith("\n") else "\n", flush=True)
     except BrokenPipeError:
         discard(sys.stdout)
     except OSError as error:
@@ -8964,8 +8961,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGHUP, raise_terminated)
     signal.signal(signal.SIGALRM, raise_timeout)
     # A stream that was closed when the probe started is None.
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")
-    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A command line can hold what the encoding of the terminal, or any encoding, cannot express.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -8985,7 +8982,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of stdout has gone (| head).
         discard(sys.stdout)
         return ExitCode.OK
-    except Exception:  # noqa: BLE001 - whatever it is, it must not look like a result
+    except Exception:
+        # Whatever it is, it must not look like a result.
         complain(f"this is a bug in the probe, please report these lines\n{traceback.format_exc()}")
         return ExitCode.PROBE_BUG
 
