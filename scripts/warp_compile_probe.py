@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import _thread
 import argparse
-import array
 import ast
 import atexit
 import base64
@@ -69,8 +68,11 @@ import traceback
 import types
 import typing
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
 from typing import IO, Any, NoReturn, TypeVar
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -178,6 +180,7 @@ class CacheEventKind(str, enum.Enum):
     DIRECTORY_SET = "directory-set"
     DIRECTORY_DELETED = "directory-deleted"
     CACHING_OFF = "caching-off"
+    DRIVER_CACHE_OFF = "driver-cache-off"
 
 
 class GapReason(str, enum.Enum):
@@ -217,6 +220,7 @@ class CauseReason(str, enum.Enum):
     FUNCTION_CHANGED = "function-changed"
     STRUCT_CHANGED = "struct-changed"
     OPTION_CHANGED = "option-changed"
+    OPTION_RESTATED = "option-restated"
     SAME_HASH_AGAIN = "same-hash-again"
     NOTHING_OBVIOUS = "nothing-obvious"
 
@@ -264,6 +268,29 @@ class Phases:
 
 
 @dataclass(frozen=True)
+class UnreachedOption:
+    """A configuration value that a module had copied at its creation and that was assigned another value since."""
+
+    name: str
+    module_value: str
+    config_value: str
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A kernel in a module that was loaded: `unique` if it has a module of its own, `backward` if adjoint code is built
+    for it, `overload` if it is an instance of a generic kernel; `unrolled` is the largest number of copies of a loop
+    body in it (1 without constant loops)."""
+
+    key: str
+    site: Site
+    unique: bool
+    overload: bool
+    backward: bool
+    unrolled: int
+
+
+@dataclass(frozen=True)
 class LtoArtifact:
     """One link-time-optimisation artifact as it was compiled (not one that was found in the cache)."""
 
@@ -278,6 +305,7 @@ class Load:
 
     `ms` is Warp's own timer interval, from `start_ms` to `end_ms`; `hash_ms` lies before it. `hash` has 64 hex digits
     (7 where only a log line is known, null where Warp strips it). `workers` is set for loads through `force_load`.
+    `option_set` and `kernels` are indices into the `option_sets` and `built_kernels` of the process.
     """
 
     name: str
@@ -297,6 +325,10 @@ class Load:
     lto: tuple[LtoArtifact, ...]
     site: Site | None
     workers: int | None
+    in_capture: bool
+    option_set: int | None
+    kernels: tuple[int, ...]
+    unreached: tuple[UnreachedOption, ...]
     cause: Cause | None
     error: str | None
 
@@ -313,6 +345,17 @@ class CacheEvent:
     kind: CacheEventKind
     at_ms: float
     path: str | None
+    site: Site | None
+
+
+@dataclass(frozen=True)
+class ConfigEvent:
+    """An assignment to `warp.config` by the program, values as text."""
+
+    name: str
+    before: str
+    after: str
+    at_ms: float
     site: Site | None
 
 
@@ -387,6 +430,7 @@ class Process:
 
     `path` names it across runs: "0" is the first one, "0.1" its second child. `how` is how it came to be: "exec" (a
     fresh interpreter) or "fork". `hash_ms` is all time spent hashing modules, with or without a load that followed.
+    `option_sets` are the resolved module options of its loads, `tapes` how often it began to record a tape.
     """
 
     pid: int
@@ -405,6 +449,10 @@ class Process:
     hashings: int
     loads: tuple[Load, ...]
     cache_events: tuple[CacheEvent, ...]
+    config_events: tuple[ConfigEvent, ...]
+    option_sets: tuple[dict[str, str], ...]
+    built_kernels: tuple[BuiltKernel, ...]
+    tapes: int
     launches: Launches
     hook_errors: tuple[str, ...]
 
@@ -642,7 +690,7 @@ class Report:
 
     @classmethod
     def from_json(cls, value: Any) -> Report:
-        """Read a report from parsed JSON. Raises InputError with the path of the first thing that is not as expected."""
+        """Read a report from parsed JSON. Raises InputError with the path of what is not as expected."""
         if not isinstance(value, dict) or value.get("schema") != REPORT_SCHEMA:
             raise InputError(f'not a probe report: expected "schema": "{REPORT_SCHEMA}" at the top level')
         if value.get("schema_version") != SCHEMA_VERSION:
@@ -750,7 +798,7 @@ LOG_LOOK_AHEAD = 256
 LOG_DETAIL_LIMIT = 50_000
 # A cached load slower than this, or more cached loads of one module than this, is worth a flag.
 SLOW_CACHED_LOAD_MS = 100.0
-MANY_CACHED_LOADS = 100
+MANY_CACHED_LOG_RECORDS = 100
 
 _RECORD_ANCHOR = b"load on device"
 _NATIVE_ANCHOR = b"Compile "
@@ -758,7 +806,11 @@ _BANNER_ANCHOR = b" initialized:"
 # A quotation mark as Warp prints it, or as JSON, HTML, a shell or a word processor rewrote it.
 _QUOTE = rb"(?:\\?'|\\u0027|&#39;|&#x27;|\xe2\x80[\x98\x99])"
 _DEVICE = (
-    rb"(load on device) " + _QUOTE + rb"([^\x00-\x20\x7f'\"\\<>{}&]{1,64}?)" + _QUOTE + rb"(?: \(block_dim=(\d{1,9})\))?"
+    rb"(load on device) "
+    + _QUOTE
+    + rb"([^\x00-\x20\x7f'\"\\<>{}&]{1,64}?)"
+    + _QUOTE
+    + rb"(?: \(block_dim=(\d{1,9})\))?"
 )
 _TIME = rb" took (\d{1,12}(?:\.\d{1,6})?) ms"
 _STATUS = rb"(?: {0,8}\((compiled|cached|error)\))?"
@@ -786,9 +838,7 @@ _WARP_TEXT = re.compile(
             _HEAD + _DEVICE + rb"(?: \.\.\.|" + _TIME + _STATUS + rb")",
             _NATIVE_NAME + rb"(?: \.\.\.|" + _TIME + rb")",
             rb"Warp \d[0-9A-Za-z.+_-]{0,40} initialized:",
-            rb"\[Module\.load\] Module hash changed, recompiling: [^\r\n]{0,1000}",
-            rb"\[ModuleHasher\] (?:K|Generic k)ernel hash changed: [^\r\n]{0,1000}",
-            rb"\[Module\.get_kernel_hooks\] Looking up kernel: [^\r\n]{0,1000}",
+            rb"\[(?:wp\.kernel|Kernel\.\w+|Module\.\w+|ModuleHasher)\] [^\r\n]{0,1000}",
             rb"Warp: [^\r\n]{0,300}?(?:recompiled header|PCH)[^\r\n]{0,1000}",
             rb"\"[^\"\r\n]{1,1000}\.cu\": (?:creating|using) precompiled header file [^\r\n]{0,1000}",
         )
@@ -862,7 +912,8 @@ class LogParser:
 
     def _scan(self, limit: int) -> list[LogRecord]:
         """Everything that is anchored in the buffer from `_settled` to before `limit`."""
-        records = self._records(limit) if self._buffer.find(_RECORD_ANCHOR, self._settled, limit) >= 0 else []
+        anchors = self._buffer.count(_RECORD_ANCHOR, self._settled, limit + len(_RECORD_ANCHOR) - 1)
+        records = self._records(limit, anchors) if anchors else []
         for at in _positions(self._buffer, _NATIVE_ANCHOR, self._settled, limit):
             native = _NATIVE.match(self._buffer, at, at + LOG_LOOK_AHEAD)
             if native:
@@ -877,7 +928,7 @@ class LogParser:
                     self.versions.append(version)
         return records
 
-    def _records(self, limit: int) -> list[LogRecord]:
+    def _records(self, limit: int, anchors: int) -> list[LogRecord]:
         buffer = self._buffer
         records: list[LogRecord] = []
         whole: set[int] = set()
@@ -889,9 +940,9 @@ class LogParser:
                 line += buffer.count(b"\n", counted, at)
                 counted = at
                 records.append(_log_record(found, line))
-        if buffer.count(_RECORD_ANCHOR, self._settled, limit + len(_RECORD_ANCHOR) - 1) != len(whole):
-            anchors = _positions(buffer, _RECORD_ANCHOR, self._settled, limit)
-            self.unreadable += sum(_is_torn(buffer, at) for at in anchors if at not in whole)
+        if len(whole) < anchors:
+            others = set(_positions(buffer, _RECORD_ANCHOR, self._settled, limit)) - whole
+            self.unreadable += sum(_is_torn(buffer, at) for at in others)
         return records
 
 
@@ -1145,8 +1196,7 @@ class _LogGroup:
     def add(self, ms: float) -> None:
         self.count += 1
         self.ms += ms
-        if ms > self.slowest_ms:
-            self.slowest_ms = ms
+        self.slowest_ms = max(self.slowest_ms, ms)
 
     def build(self, key: _LogKey) -> LogBuild:
         return LogBuild(*key[:4], round(self.ms, 3), key[4], self.count, self.slowest_ms, self.log, self.line)
@@ -1165,7 +1215,7 @@ def log_flags(groups: list[LogBuild]) -> LogFlags:
     cached = [_cached_loads(*module, members) for module, members in by_module.items()]
     again = [group for group in groups if group.status is Status.COMPILED and group.count > 1]
     errors = [group for group in groups if group.status is Status.ERROR]
-    costly = [one for one in cached if one.slowest_ms >= SLOW_CACHED_LOAD_MS or one.loads >= MANY_CACHED_LOADS]
+    costly = [one for one in cached if one.slowest_ms >= SLOW_CACHED_LOAD_MS or one.loads >= MANY_CACHED_LOG_RECORDS]
     return LogFlags(
         several_hashes=tuple(
             sorted((one for one in several if one.hashes > 1), key=lambda one: (-one.compiled_ms, -one.hashes))
@@ -1208,17 +1258,17 @@ def log_notes(
         notes.append(
             Notice(
                 "block-dim-not-shown",
-                "without block_dim in the lines, several hashes of a module prove no rebuild: from Warp 1.5 on block_dim"
-                " is in the hash. Warp 1.9 and later print it in debug output (wp.config.log_level = wp.LOG_DEBUG; before"
-                " 1.14 wp.config.verbose = True)",
+                "without block_dim in the lines, several hashes of a module prove no rebuild: from Warp 1.5 on"
+                " block_dim is in the hash. Warp 1.9 and later print it in debug output (wp.config.log_level ="
+                " wp.LOG_DEBUG; before 1.14 wp.config.verbose = True)",
             )
         )
     if flags.compiled_again:
         notes.append(
             Notice(
                 "compiled-again",
-                "an identity compiled more than once: several processes or runs in one log, or a cache that was cleared,"
-                " moved or switched off; a log cannot tell which, `measure` can",
+                "an identity compiled more than once: several processes or runs in one log, or a cache that was"
+                " cleared, moved or switched off; a log cannot tell which, `measure` can",
             )
         )
     repeated = _repeated_lines(builds or [])
@@ -1251,15 +1301,178 @@ def _repeated_lines(builds: list[LogBuild]) -> int:
     compiled = [build for build in builds if build.status is Status.COMPILED]
     return len(compiled) - len({(one.name, one.hash, one.device, one.block_dim, one.ms) for one in compiled})
 
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Statistics
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def timed(values: Sequence[float]) -> Timed:
-    """Median and unscaled median absolute deviation of at least one value."""
-    median = statistics.median(values)
-    return Timed(median, statistics.median(abs(value - median) for value in values), tuple(values))
+SIGNIFICANCE = Fraction(1, 20)
+MIN_JUDGED_SAMPLES = 3
+MAX_JUDGED_SAMPLES = 50  # what the exact test is computed for; the first ones of a longer report are judged
+
+
+def timed(values: Iterable[float]) -> Timed:
+    """A timed figure: the median of `values`, their unscaled median absolute deviation from it, and each of them.
+
+    `values` must not be empty.
+    """
+    kept = tuple(values)
+    middle = statistics.median(kept)
+    return Timed(middle, statistics.median(abs(value - middle) for value in kept), kept)
+
+
+def noise_band(baseline: Timed) -> float:
+    """How far the median of a candidate may lie from that of the baseline and still be noise, in the same unit."""
+    return max(0.01 * abs(baseline.median), 2 * baseline.mad)
+
+
+def rank_sum_p(lower: Sequence[float], higher: Sequence[float]) -> Fraction:
+    """Exact one-sided Mann-Whitney p of "`lower` tends to be smaller than `higher`"; neither may be empty.
+
+    It is the share of all ways to deal the pooled values out to two arms of these sizes in which the first arm gets
+    ranks that sum to no more than those of `lower` do. Equal values share their mean rank, so ties are exact too.
+    A fraction, so that three values all below three others give 1/20 and not something just above 0.05.
+    """
+    pooled = sorted((*lower, *higher))
+    first = {value: len(pooled) - index for index, value in enumerate(reversed(pooled))}
+    last = {value: index for index, value in enumerate(pooled, 1)}
+    # Twice the mean rank: the sum of the first and the last place of a value, and so an integer.
+    doubled = tuple(first[value] + last[value] for value in pooled)
+    ways = _ways_up_to(doubled, len(lower))
+    observed = sum(first[value] + last[value] for value in lower)
+    return Fraction(ways[observed], ways[-1])
+
+
+@functools.lru_cache(maxsize=16)
+def _ways_up_to(ranks: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """At index s: how many ways there are to choose `size` of the ranks with a sum of at most s."""
+    # ways[k] is a polynomial whose coefficient at s is the number of ways to choose k ranks that sum to s. Its
+    # coefficients are packed into one integer, a field each that no coefficient can overflow: fast without NumPy.
+    field_bytes = len(ranks) // 8 + 1
+    ways = [1] + [0] * size
+    for rank in ranks:
+        for chosen in range(size, 0, -1):
+            ways[chosen] += ways[chosen - 1] << (8 * field_bytes * rank)
+    packed = ways[size].to_bytes(field_bytes * (sum(ranks) + 1), "little")
+    fields = (packed[start : start + field_bytes] for start in range(0, len(packed), field_bytes))
+    return tuple(itertools.accumulate(int.from_bytes(field, "little") for field in fields))
+
+
+def needed_samples(lower: Sequence[float], higher: Sequence[float]) -> int | None:
+    """Samples an arm with which the test would find a difference like the one seen in four of five attempts.
+
+    Noether's formula for the rank test at 5 %, one-sided, from how often a value of `lower` is below one of `higher`.
+    None where the samples do not lean that way at all, or where more than 50 an arm would be needed.
+    """
+    pairs = [(low, high) for low in lower for high in higher]
+    leaning = sum((low < high) + 0.5 * (low == high) for low, high in pairs) / len(pairs)
+    if leaning <= 0.5:
+        return None
+    at_least = max(MIN_JUDGED_SAMPLES, min(len(lower), len(higher)) + 1)
+    if leaning == 1:
+        return at_least
+    quantiles = 1.6449 + 0.8416  # of the normal distribution at 95 % and 80 %
+    needed = max(at_least, math.ceil(quantiles**2 / (6 * (leaning - 0.5) ** 2)))
+    return needed if needed <= MAX_JUDGED_SAMPLES else None
+
+
+class Support(str, enum.Enum):
+    """What the samples say about two medians. INSIDE: within the band. TOO_FEW: fewer than three in an arm. OVERLAP:
+    the samples overlap too much. SUPPORTED: beyond the band, and the exact test agrees."""
+
+    INSIDE = "inside"
+    TOO_FEW = "too-few"
+    OVERLAP = "overlap"
+    SUPPORTED = "supported"
+
+
+@dataclass(frozen=True)
+class TimeEvidence:
+    """Two timed figures held against each other: candidate median minus baseline median, the band of the baseline,
+    what the samples say, p where the test was made, and how many samples an arm would settle it where they do not."""
+
+    change: float
+    band: float
+    support: Support
+    p: Fraction | None
+    needed: int | None
+
+
+def weigh(baseline: Timed, candidate: Timed) -> TimeEvidence:
+    """Decide whether the medians differ by more than noise. A difference needs both: beyond the band, and p <= 1/20."""
+    change = candidate.median - baseline.median
+    band = noise_band(baseline)
+    if abs(change) <= band:
+        return TimeEvidence(change, band, Support.INSIDE, None, None)
+    lower, higher = (candidate, baseline) if change < 0 else (baseline, candidate)
+    p = rank_sum_p(lower.values, higher.values)
+    needed = needed_samples(lower.values, higher.values)
+    if min(len(baseline.values), len(candidate.values)) < MIN_JUDGED_SAMPLES:
+        return TimeEvidence(change, band, Support.TOO_FEW, p, needed)
+    if p > SIGNIFICANCE:
+        return TimeEvidence(change, band, Support.OVERLAP, p, needed)
+    return TimeEvidence(change, band, Support.SUPPORTED, p, None)
+
+
+def machine_warnings(environment: Environment) -> tuple[Notice, ...]:
+    """A warning if more was running than the machine has cores for, before or after the samples."""
+    loads = [load for load in (environment.load_average_start, environment.load_average_end) if load is not None]
+    if environment.cores is None or not loads or max(loads) <= environment.cores:
+        return ()
+    text = (
+        f"the load average was {max(loads):.1f} on {environment.cores} cores: times include waiting for other programs;"
+        " measure again on a quiet machine"
+    )
+    return (Notice("loaded-machine", text),)
+
+
+def sample_warnings(values: Sequence[float], what: str) -> tuple[Notice, ...]:
+    """Warnings about the samples of one figure, in the order they were taken: a first one unlike the rest, a drift.
+
+    `what` names the figure in the text.
+    """
+    notices: list[Notice] = []
+    if len(values) >= 3:
+        rest = timed(values[1:])
+        away = values[0] - rest.median
+        if abs(away) > max(0.1 * abs(rest.median), 5 * rest.mad):
+            side = "above" if away > 0 else "below"
+            text = f"the first sample lies {abs(away):,.0f} ms {side} the others ({what}): something was not warmed up"
+            notices.append(Notice("first-sample-outlier", text))
+    if _drifts(values):
+        text = f"{what} drifts from sample to sample: the machine was changing; measure both sides again, interleaved"
+        notices.append(Notice("drift", text))
+    return tuple(notices)
+
+
+def _drifts(values: Sequence[float]) -> bool:
+    """Whether values rise or fall over the samples by more than 2 %, and by more than chance (Mann's test, 5 %)."""
+    half = len(values) // 2
+    if len(values) < 5:
+        return False
+    early, late = statistics.median(values[:half]), statistics.median(values[-half:])
+    if abs(late - early) <= 0.02 * abs(early):
+        return False
+    pairs = list(itertools.combinations(values, 2))
+    discordant = sum(after < before for before, after in pairs)
+    tied = sum(after == before for before, after in pairs)
+    fewest = min(discordant, len(pairs) - discordant - tied) + tied
+    orders = _orders_up_to(len(values))
+    return fewest < len(orders) and Fraction(2 * orders[fewest], orders[-1]) <= SIGNIFICANCE
+
+
+@functools.lru_cache(maxsize=64)
+def _orders_up_to(size: int) -> tuple[int, ...]:
+    """At index i: how many orders of `size` different values have at most i pairs that fall."""
+    counts = [1]
+    for places in range(2, size + 1):
+        wider = [0] * (len(counts) + places - 1)
+        for index, count in enumerate(counts):
+            for shift in range(places):
+                wider[index + shift] += count
+        counts = wider
+    return tuple(itertools.accumulate(counts))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1278,32 +1491,60 @@ MAX_EVIDENCE = 12
 class Mechanism(str, enum.Enum):
     """What a finding can say; a closed set, explained in `MECHANISMS`."""
 
+    CS_1 = "CS-1"
+    CS_2 = "CS-2"
+    CS_3 = "CS-3"
+    CS_4 = "CS-4"
+    CS_5 = "CS-5"
+    CS_6 = "CS-6"
+    CS_7 = "CS-7"
+    CS_8 = "CS-8"
+    CS_9 = "CS-9"
+    CS_10 = "CS-10"
+    CS_11 = "CS-11"
+    CS_12 = "CS-12"
+    CS_13 = "CS-13"
     REBUILD = "rebuild"
     UNPROVEN_REBUILD = "unproven-rebuild"
-    VARIANT = "variant"
     VARIANT_NEVER_LAUNCHED = "variant-never-launched"
     BUILT_PER_PROCESS = "built-per-process"
-    WARM_BUILD = "warm-build"
+    OPTION_NEVER_ARRIVED = "option-never-arrived"
+    IDENTITY_UNSTABLE = "identity-unstable"
     SECOND_RUN_BUILD = "second-run-build"
     CACHED_LOAD_COST = "cached-load-cost"
     HASHING_COST = "hashing-cost"
     BUILDS_OVERLAPPED = "builds-overlapped"
-    LINK_DOMINATED = "link-dominated"
+    CPU_PARALLEL_LOAD = "cpu-parallel-load"
+    LOAD_IN_CAPTURE = "load-in-capture"
     BUILD_ERROR = "build-error"
 
 
 MECHANISMS: dict[Mechanism, str] = {
+    Mechanism.CS_1: "A module was built again because its kernels or functions changed after it was first loaded.",
+    Mechanism.CS_2: "A filled cache was not reused: cleared, off, thrown away, or another one for each run.",
+    Mechanism.CS_3: "A module was built again because an option of it was set after it was first loaded.",
+    Mechanism.CS_4: "Several modules of one kernel each repeat the fixed cost of a build.",
+    Mechanism.CS_5: "A process built a module at several block_dims on one device.",
+    Mechanism.CS_6: "A module was built again for new instances of a generic kernel.",
+    Mechanism.CS_7: "Link-time optimisation takes most of the time of building a module.",
+    Mechanism.CS_8: "CPU loads overlapped on several threads.",
+    Mechanism.CS_9: 'Several modules made by module="unique" repeat the fixed cost of a build.',
+    Mechanism.CS_10: "Backward code was built and not used in this run.",
+    Mechanism.CS_11: "Unrolled loops make the generated source large.",
+    Mechanism.CS_12: "The precompiled header is off, or built for too few modules to pay.",
+    Mechanism.CS_13: "Independent CUDA modules were built one at a time.",
     Mechanism.REBUILD: "A process built a module that it had already built for the same device and block_dim.",
     Mechanism.UNPROVEN_REBUILD: "The output shows several hashes of a module and no block_dim: rebuilds, or variants.",
-    Mechanism.VARIANT: "A process built a module at several block_dims on one device.",
     Mechanism.VARIANT_NEVER_LAUNCHED: "A process built a module at a block_dim at which it launched none of it.",
     Mechanism.BUILT_PER_PROCESS: "Several processes of one run each built the same module.",
-    Mechanism.WARM_BUILD: "The run that found the caches filled still built modules.",
+    Mechanism.OPTION_NEVER_ARRIVED: "A configuration value was assigned after its modules were created.",
+    Mechanism.IDENTITY_UNSTABLE: "A module has another hash in every run of unchanged code.",
     Mechanism.SECOND_RUN_BUILD: "The second run still built modules, the third one no longer did.",
     Mechanism.CACHED_LOAD_COST: "Loading modules from a filled cache takes notable time.",
     Mechanism.HASHING_COST: "Hashing modules that are not loaded afterwards takes notable time.",
     Mechanism.BUILDS_OVERLAPPED: "Modules were built at the same time, so their timers count some time twice.",
-    Mechanism.LINK_DOMINATED: "Link-time optimisation takes most of the time of building a module.",
+    Mechanism.CPU_PARALLEL_LOAD: "A load that can target the CPU was asked for with more than one worker.",
+    Mechanism.LOAD_IN_CAPTURE: "A module was loaded while a graph was being captured.",
     Mechanism.BUILD_ERROR: "A module load took time and ended with an error.",
 }
 
@@ -1806,7 +2047,7 @@ def _find_variants(case: Case, uncredited: frozenset[int]) -> list[Claim]:
         dims = _listed([str(dim) for dim in sorted({dim for _, by_dim in groups for dim in by_dim})], 8)
         unused = "; some were launched at one of these only" if redundant else ""
         finding = _finding(
-            Mechanism.VARIANT,
+            Mechanism.CS_5,
             FindingKind.REDUNDANT if redundant else FindingKind.HINT,
             module=(name, device, None),
             cost_ms=_total_ms(further),
@@ -1819,35 +2060,43 @@ def _find_variants(case: Case, uncredited: frozenset[int]) -> list[Claim]:
 
 
 def _find_warm_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
-    """What the concluding warm run built, and what the program did to its caches."""
+    """What the concluding warm run built: the same hashes again (the cache was not reused), or others."""
     warm = case.sample.warm
-    builds = builds_of(warm)
-    if not builds:
-        return []
     identity_of = identity_resolver([case.sample.cold, warm])
     cold_identities = {identity_of(load) for load in builds_of(case.sample.cold)}
-    again = sum(identity_of(load) in cold_identities for load in builds)
-    evidence = []
+    builds = builds_of(warm)
+    again = [load for load in builds if identity_of(load) in cold_identities]
+    other = [load for load in builds if identity_of(load) not in cold_identities]
+    claims = []
     if again:
-        evidence.append(f"{again} with the hash that the cold run built: the cache was not reused")
-    if again < len(builds):
-        evidence.append(f"{len(builds) - again} with a hash that the cold run did not build: it differs between runs")
-    events = [event for process in warm.processes for event in process.cache_events]
-    evidence += dict.fromkeys(map(_event_line, events))
-    evidence += [_load_line(load) for load in builds]
-    return [
-        Claim(
-            _finding(
-                Mechanism.WARM_BUILD,
-                FindingKind.REDUNDANT,
-                cost_ms=math.fsum(load.ms for load in builds),
-                evidence=evidence,
-                where=_first_site([*events, *builds]),
-                text=f"With the caches filled, the program still built {plural(len(builds), 'module')}:"
-                " every start pays for them again.",
-            )
+        events = [event for process in warm.processes for event in process.cache_events]
+        words = [word for process in warm.processes for word in process.argv[1:]]
+        maintenance = next((word for word in words if MAINTENANCE_WORD.match(word)), None)
+        purpose = (
+            f", as the command asks for with {maintenance}" if maintenance else ": every start pays for them again"
         )
-    ]
+        finding = _finding(
+            Mechanism.CS_2,
+            FindingKind.HINT if maintenance else FindingKind.REDUNDANT,
+            cost_ms=math.fsum(load.ms for load in again),
+            evidence=[*dict.fromkeys(map(_event_line, events)), *map(_load_line, again)],
+            where=_first_site([*events, *again]),
+            text=f"With the caches filled, the program still built {plural(len(again), 'module')} with the hash that"
+            f" the cold run had built{purpose}.",
+        )
+        claims.append(Claim(finding))
+    if other:
+        finding = _finding(
+            Mechanism.IDENTITY_UNSTABLE,
+            FindingKind.REDUNDANT,
+            cost_ms=math.fsum(load.ms for load in other),
+            evidence=[line for load in other for line in (_load_line(load), *map(change_text, _changes(load)))],
+            where=_first_site(other),
+            text=f"With the caches filled, the program still built {plural(len(other), 'module')} with a hash that the"
+            " cold run did not build: its identity differs between runs of unchanged code.",
+        )
+        claims.append(Claim(finding))
+    return claims
 
 
 def _find_second_run_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
@@ -1957,7 +2206,7 @@ def _find_link_dominated(case: Case, _uncredited: frozenset[int]) -> list[Claim]
         total = math.fsum(load.ms for load, _ in builds)
         artifacts = [artifact for load, _ in builds for artifact in load.lto]
         finding = _finding(
-            Mechanism.LINK_DOMINATED,
+            Mechanism.CS_7,
             FindingKind.HINT,
             module=(name, device, None),
             cost_ms=linking,
@@ -2025,12 +2274,344 @@ def _find_built_per_process(case: Case, _uncredited: frozenset[int]) -> list[Cla
     ]
 
 
+# Rules for the mechanisms CS-1 to CS-13, from causes, options and kernels of the builds.
+
+CAUSE_MECHANISMS: dict[CauseReason, Mechanism] = {
+    CauseReason.KERNEL_ADDED: Mechanism.CS_1,
+    CauseReason.KERNEL_REDEFINED: Mechanism.CS_1,
+    CauseReason.KERNEL_REMOVED: Mechanism.CS_1,
+    CauseReason.FUNCTION_CHANGED: Mechanism.CS_1,
+    CauseReason.STRUCT_CHANGED: Mechanism.CS_1,
+    CauseReason.GENERIC_INSTANCE_ADDED: Mechanism.CS_6,
+    CauseReason.OPTION_CHANGED: Mechanism.CS_3,
+    CauseReason.OPTION_RESTATED: Mechanism.CS_3,
+    CauseReason.SAME_HASH_AGAIN: Mechanism.CS_2,
+}
+CHANGED_MODULE_TEXTS: dict[Mechanism, str] = {
+    Mechanism.CS_1: "kernels were defined, redefined or dropped after it was first loaded",
+    Mechanism.CS_2: "its cache was cleared or off, or it was unloaded, and nothing in it had changed",
+    Mechanism.CS_3: "a module option was set after it was first loaded",
+    Mechanism.CS_6: "a generic kernel met new argument types after it was first loaded",
+}
+SINGLE_KERNEL_MODULES = 3  # from how many on modules of one kernel count as too finely cut
+LARGE_SOURCE_BYTES = 40_000  # generated source a kernel from which its unrolled loops are worth a look
+PARALLEL_CEILING = 1.3  # sum of builds over the largest one, from which overlapping them could pay
+MAINTENANCE_WORD = re.compile(
+    r"^-*(rebuild|clean|clear|purge|reset|relink|refresh|invalidate)([-_=].*)?$", re.IGNORECASE
+)
+
+
+def _find_changed_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Rebuilds whose cause is known: one finding a mechanism, module, device and block_dim."""
+    groups: dict[tuple[Mechanism, str, str, int | None], list[tuple[Build, float]]] = {}
+    for slot in _build_slots(case.builds).values():
+        for build, avoidable in zip(slot[1:], _avoidable_parts(slot), strict=True):
+            cause = build.load.cause
+            mechanism = CAUSE_MECHANISMS.get(cause.reason) if cause is not None else None
+            if mechanism is not None and build.number in uncredited:
+                load = build.load
+                groups.setdefault((mechanism, load.name, load.device, load.block_dim), []).append((build, avoidable))
+    claims = []
+    for (mechanism, name, device, block_dim), found in groups.items():
+        builds = [build for build, _ in found]
+        changes = list(dict.fromkeys(change for build in builds for change in _changes(build.load)))
+        finding = _finding(
+            mechanism,
+            FindingKind.REDUNDANT,
+            module=(name, device, block_dim),
+            cost_ms=_total_ms(builds),
+            avoidable_ms=math.fsum(part for _, part in found),
+            evidence=[*map(change_text, changes), *(_how(build.load) for build in builds)],
+            where=next((change.site for change in changes if change.site), _first_site(b.load for b in builds)),
+            text=f"{name} was built again {plural(len(builds), 'time')} on {device}{_at_dim(block_dim)}:"
+            f" {CHANGED_MODULE_TEXTS[mechanism]}.",
+        )
+        claims.append(Claim(finding, frozenset(build.number for build in builds)))
+    return claims
+
+
+def _avoidable_parts(slot: Sequence[Build]) -> list[float]:
+    """What each rebuild of a slot would save if its module were built once, as large as its dearest build: the sum of
+    all but the dearest. Where the dearest is a rebuild itself, the first build's time is what it would save."""
+    dearest = max(range(len(slot)), key=lambda index: slot[index].load.ms)
+    return [slot[0].load.ms if index == dearest else slot[index].load.ms for index in range(1, len(slot))]
+
+
+def _changes(load: Load) -> tuple[Change, ...]:
+    return load.cause.changes if load.cause is not None else ()
+
+
+def change_text(change: Change) -> str:
+    """One difference between two identities, in words: before this, now that, and where."""
+    where = f" (at {place(change.site)})" if change.site else ""
+    values = "" if change.before is None and change.after is None else f": before {change.before}, now {change.after}"
+    phrases = {
+        CauseReason.KERNEL_ADDED: f"kernel {change.name} was added",
+        CauseReason.KERNEL_REMOVED: f"kernel {change.name} was no longer alive",
+        CauseReason.KERNEL_REDEFINED: f"kernel {change.name} was redefined{values}",
+        CauseReason.GENERIC_INSTANCE_ADDED: f"generic kernel {change.name} gained the instance ({change.after})",
+        CauseReason.FUNCTION_CHANGED: f"function {change.name} changed",
+        CauseReason.STRUCT_CHANGED: f"struct {change.name} changed{values}",
+        CauseReason.OPTION_CHANGED: f"option {change.name}{values}",
+        CauseReason.OPTION_RESTATED: f"option {change.name}{values}: the same in other words, only the hash moved",
+        CauseReason.SAME_HASH_AGAIN: f"{change.name}{f' of {change.after}' if change.after else ''}",
+    }
+    return phrases.get(change.reason, change.reason.value) + where
+
+
+def _find_never_arrived(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Configuration that a program assigned after a module had copied it: the module never saw the new value."""
+    missed: dict[str, dict[str, list[Load]]] = {}
+    for load in loads_of(case.sample.cold):
+        for option in load.unreached:
+            missed.setdefault(option.name, {}).setdefault(
+                f"{option.module_value} instead of {option.config_value}", []
+            ).append(load)
+    claims = []
+    for name, by_value in missed.items():
+        loads = [load for group in by_value.values() for load in group]
+        events = [e for process in case.sample.cold.processes for e in process.config_events if e.name == name]
+        modules = _listed(sorted({load.name for load in loads}), 8)
+        finding = _finding(
+            Mechanism.OPTION_NEVER_ARRIVED,
+            FindingKind.REDUNDANT,
+            module=(loads[0].name if len({load.name for load in loads}) == 1 else None, None, None),
+            cost_ms=math.fsum(load.ms for load in loads if load.is_build),
+            evidence=[
+                *(f"{_listed(sorted({load.name for load in group}), 6)}: {value}" for value, group in by_value.items()),
+                *(f"warp.config.{e.name} = {e.after} at {place(e.site)}" for e in events if e.site),
+            ],
+            where=next((event.site for event in reversed(events) if event.site), None),
+            text=f"warp.config.{name} was assigned after {modules} had been created, so it never arrived there:"
+            " modules copy it when their first kernel is defined.",
+        )
+        claims.append(Claim(finding))
+    return claims
+
+
+def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Modules of one kernel that belong together: each repeats the fixed cost of a build."""
+    groups: dict[tuple[bool, str, str, int | None, str], list[tuple[Build, BuiltKernel]]] = {}
+    for build in case.builds:
+        process = case.sample.cold.processes[build.owner]
+        load = build.load
+        if build.number not in uncredited or len(load.kernels) != 1 or load.option_set is None:
+            continue
+        kernel = process.built_kernels[load.kernels[0]]
+        options = {name: value for name, value in process.option_sets[load.option_set].items() if name != "block_dim"}
+        key = (kernel.unique, kernel.site.file, load.device, load.block_dim, str(sorted(options.items())))
+        groups.setdefault(key, []).append((build, kernel))
+    claims = []
+    for (unique, file, device, block_dim, _), found in groups.items():
+        if len({build.load.name for build, _ in found}) < SINGLE_KERNEL_MODULES:
+            continue
+        builds = [build for build, _ in found]
+        own = [build.load.ms - _header_ms(build) for build in builds]
+        fixed = min(own)
+        sort = 'modules of one kernel each (module="unique")' if unique else "modules of one kernel each"
+        finding = _finding(
+            Mechanism.CS_9 if unique else Mechanism.CS_4,
+            FindingKind.REDUNDANT,
+            module=(None, device, block_dim),
+            cost_ms=_total_ms(builds),
+            avoidable_ms=fixed * (len(builds) - 1),
+            evidence=[
+                f"the smallest took {duration(fixed)} without the header: the fixed cost that each repeats",
+                *(f"{kernel.key}: {_how(build.load)}" for build, kernel in found),
+            ],
+            where=found[0][1].site,
+            text=f"{plural(len(builds), 'module')} of {file} are {sort} with equal options: grouped by what is loaded"
+            " together they would pay the fixed cost of a build once.",
+        )
+        claims.append(Claim(finding, frozenset(build.number for build in builds)))
+    return claims
+
+
+def _find_parallel_cpu_loads(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Loads with several workers that can target the CPU: Warp's native CPU compiler has lost kernels that way."""
+    loads = [load for load in loads_of(case.sample.cold) if load.device == "cpu" and (load.workers or 0) > 1]
+    if not loads:
+        return []
+    spans = [(load.start_ms, load.end_ms) for load in loads if load.start_ms is not None and load.end_ms is not None]
+    overlapped = math.fsum(end - start for start, end in spans) > union_ms(spans) * 1.001
+    mechanism = Mechanism.CS_8 if overlapped else Mechanism.CPU_PARALLEL_LOAD
+    return [
+        Claim(
+            _finding(
+                mechanism,
+                FindingKind.HINT,
+                module=(None, "cpu", None),
+                cost_ms=math.fsum(load.ms for load in loads),
+                evidence=map(_load_line, loads),
+                where=_first_site(loads),
+                text=f"{plural(len(loads), 'CPU load')} ran with up to {max(load.workers or 0 for load in loads)}"
+                f" workers{' at the same time' if overlapped else ''}: use at most one where the CPU is a target.",
+            )
+        )
+    ]
+
+
+def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Adjoint code in modules of a run that recorded no tape and launched no adjoint."""
+    processes = case.sample.cold.processes
+    if any(process.tapes for process in processes):
+        return []
+    if any(entry.adjoint for process in processes for entry in process.launches.entries):
+        return []
+    found = []
+    for build in case.builds:
+        kernels = [processes[build.owner].built_kernels[index] for index in build.load.kernels]
+        count = sum(kernel.backward for kernel in kernels)
+        if count:
+            found.append((build, count, len(kernels)))
+    if not found:
+        return []
+    modules = {build.load.name for build, _, _ in found}
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_10,
+                FindingKind.HINT,
+                module=(modules.pop() if len(modules) == 1 else None, None, None),
+                cost_ms=_total_ms(build for build, _, _ in found),
+                evidence=[
+                    f"{build.load.name} {_short(build.load.hash)}: {count} of {plural(total, 'kernel')} with backward"
+                    f" code, {build.load.generated_source_bytes:,} bytes of source, {duration(build.load.ms)}"
+                    for build, count, total in sorted(found, key=lambda item: -item[0].load.ms)
+                ],
+                text=f"{plural(len(found), 'build')} generated backward code, and it was not used in this run: no tape"
+                " recorded, no adjoint launched. Measure with enable_backward off if nothing needs gradients.",
+            )
+        )
+    ]
+
+
+def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Large generated source of kernels with loops that were unrolled."""
+    found = []
+    for build in case.builds:
+        kernels = [case.sample.cold.processes[build.owner].built_kernels[index] for index in build.load.kernels]
+        unrolled = [kernel for kernel in kernels if kernel.unrolled > 1]
+        if unrolled and build.load.generated_source_bytes > LARGE_SOURCE_BYTES * len(kernels):
+            found.append((build, unrolled))
+    if not found:
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_11,
+                FindingKind.HINT,
+                cost_ms=_total_ms(build for build, _ in found),
+                evidence=[
+                    f"{build.load.name} {_short(build.load.hash)}: {build.load.generated_source_bytes:,} bytes; "
+                    + ", ".join(f"{kernel.key} repeats a loop body {kernel.unrolled} times" for kernel in unrolled[:4])
+                    for build, unrolled in found
+                ],
+                where=found[0][1][0].site,
+                text="Unrolled loops make the generated source large. A smaller max_unroll shrinks it; measure both the"
+                " build and the kernel.",
+            )
+        )
+    ]
+
+
+def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """The precompiled header: switched off, or built for too few modules to pay."""
+    processes = case.sample.cold.processes
+    off = [
+        build
+        for build in case.builds
+        if build.load.option_set is not None
+        and processes[build.owner].option_sets[build.load.option_set].get("use_precompiled_headers") == "False"
+    ]
+    if off:
+        text = f"use_precompiled_headers is off: {plural(len(off), 'build')} each parsed Warp's header again."
+        evidence = [_load_line(build.load) for build in off]
+        return [
+            Claim(_finding(Mechanism.CS_12, FindingKind.HINT, cost_ms=_total_ms(off), evidence=evidence, text=text))
+        ]
+    header = math.fsum(map(_header_ms, case.builds))
+    total = _total_ms(case.builds)
+    makers = [build for build in case.builds if _header_ms(build)]
+    if not makers or len(case.builds) > 2 * len(makers) or header * 2 < total:
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_12,
+                FindingKind.HINT,
+                cost_ms=header,
+                evidence=[
+                    f"{_load_line(build.load)}; {duration(_header_ms(build))} of it the header" for build in makers
+                ],
+                text=f"The precompiled header took {duration(header)} of {duration(total)} and served"
+                f" {plural(len(case.builds), 'build')}. With so few, measure use_precompiled_headers=False.",
+            )
+        )
+    ]
+
+
+def _find_loads_in_capture(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    loads = [load for run in (case.sample.cold, case.sample.warm) for load in loads_of(run) if load.in_capture]
+    if not loads:
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.LOAD_IN_CAPTURE,
+                FindingKind.HINT,
+                cost_ms=math.fsum(load.ms for load in loads if load.is_build),
+                evidence=map(_load_line, loads),
+                where=_first_site(loads),
+                text="Modules were loaded while a graph was being captured. On CUDA that can fail with error 900 on a"
+                " cold cache and pass on a warm one: load them before the capture.",
+            )
+        )
+    ]
+
+
+def _find_serial_cuda_builds(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Several independent CUDA modules, each built once, one after the other, and nothing redundant among them."""
+    builds = [build for build in case.builds if build.load.device.startswith(("cuda", "sm_"))]
+    if len(builds) < 2 or any(build.number not in uncredited for build in builds):
+        return []
+    total, largest = _total_ms(builds), max(build.load.ms for build in builds)
+    spans = [
+        (b.load.start_ms, b.load.end_ms) for b in builds if b.load.start_ms is not None and b.load.end_ms is not None
+    ]
+    serial = math.fsum(end - start for start, end in spans) <= OVERLAP_FACTOR * union_ms(spans)
+    ceiling = total / largest if largest else 1.0
+    if not serial or ceiling < PARALLEL_CEILING or len({build.load.name for build in builds}) < len(builds):
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_13,
+                FindingKind.HINT,
+                module=(None, builds[0].load.device, None),
+                cost_ms=total - largest,
+                evidence=[
+                    f"ceiling {ceiling:.2f}: {duration(total)} in all, {duration(largest)} the largest",
+                    *(_load_line(build.load) for build in builds),
+                ],
+                where=_first_site(build.load for build in builds),
+                text=f"{plural(len(builds), 'CUDA module')} were built one at a time. Loading them with several workers"
+                f" before the first launch can be up to {ceiling:.1f} times as fast; for CUDA devices only.",
+            )
+        )
+    ]
+
+
 # The order decides which rule is credited with a build that several could claim.
 RULES: tuple[Rule, ...] = (
+    _find_changed_modules,
     _find_rebuilds,
     _find_unproven_rebuilds,
     _find_never_launched,
     _find_variants,
+    _find_single_kernel_modules,
+    _find_serial_cuda_builds,
+    _find_never_arrived,
     _find_warm_builds,
     _find_second_run_builds,
     _find_cached_load_cost,
@@ -2039,6 +2620,11 @@ RULES: tuple[Rule, ...] = (
     _find_link_dominated,
     _find_errors,
     _find_built_per_process,
+    _find_parallel_cpu_loads,
+    _find_unused_backward,
+    _find_unrolled_source,
+    _find_header,
+    _find_loads_in_capture,
 )
 
 
@@ -2179,6 +2765,1407 @@ def _event_line(event: CacheEvent) -> str:
 # Comparison
 # ---------------------------------------------------------------------------------------------------------------------
 
+COMPARISON_SCHEMA = "warp-compile-probe/comparison"
+PREFIX_LAUNCHES = 100_000  # how many launches a stream of order DIGEST keeps
+CHUNK_LAUNCHES = 1 << 16
+DECODER_MEMORY_BYTES = 128 << 20
+OVERLAP_LIMIT = 1.15
+
+
+class Verdict(str, enum.Enum):
+    """The answer of `compare`."""
+
+    NOT_COMPARABLE = "not-comparable"
+    INVALID = "invalid"
+    UNVERIFIED = "unverified"
+    TOPOLOGY_CHANGED = "topology-changed"
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    UNCHANGED = "unchanged"
+    INCONCLUSIVE = "inconclusive"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What `compare` exits with, unless an option asks for more."""
+        return VERDICT_EXIT_CODES.get(self, ExitCode.OK)
+
+
+VERDICT_EXIT_CODES = {
+    Verdict.NOT_COMPARABLE: ExitCode.UNVERIFIED,
+    Verdict.INVALID: ExitCode.UNVERIFIED,
+    Verdict.UNVERIFIED: ExitCode.UNVERIFIED,
+    Verdict.TOPOLOGY_CHANGED: ExitCode.TOPOLOGY_CHANGED,
+    Verdict.REGRESSED: ExitCode.REGRESSION,
+}
+
+
+class VerdictReason(str, enum.Enum):
+    """Why a verdict was given; a closed set."""
+
+    FIELD_DIFFERS = "field-differs"
+    NO_COMPLETE_SAMPLE = "no-complete-sample"
+    COVERAGE_GAP = "coverage-gap"
+    GRAPH_REPLAYS_UNKNOWN = "graph-replays-unknown"
+    KERNEL_CONTENT_UNKNOWN = "kernel-content-unknown"
+    SAMPLES_DISAGREE = "samples-disagree"
+    LAUNCHES_DIFFER = "launches-differ"
+    LAUNCH_ORDER_DIFFERS = "launch-order-differs"
+    TIME_SUPPORTED = "time-supported"
+    INSIDE_BAND = "inside-band"
+    INSIDE_BAND_FACTS_DIFFER = "inside-band-facts-differ"
+    TOO_FEW_SAMPLES = "too-few-samples"
+    SAMPLES_OVERLAP = "samples-overlap"
+    WARM_RUN_MOVED = "warm-run-moved"
+    COLD_TIME_REGRESSED = "cold-time-regressed"
+    TIME_NOT_JUDGED = "time-not-judged"
+
+
+class DecidedBy(str, enum.Enum):
+    """What was timed. TIMED: Warp's own timers over cold builds. CLOCK: wall time. WARM: loads of the warm run."""
+
+    TIMED = "timed"
+    CLOCK = "clock"
+    WARM = "warm"
+
+
+class Metric(str, enum.Enum):
+    """The timed figures that are held against each other; the values are the names of the fields of `Summary`."""
+
+    COLD_MODULE = "cold_module_ms"
+    COMPILE_ELAPSED = "compile_elapsed_ms"
+    BUILD_SPAN = "build_span_ms"
+    WARM_MODULE = "warm_module_ms"
+    COLD_WALL = "cold_wall_ms"
+    WARM_WALL = "warm_wall_ms"
+    NATIVE_COMPILE = "native_compile_ms"
+    CODEGEN = "codegen_ms"
+    LTO = "lto_ms"
+    LOAD = "load_ms"
+    HASH = "hash_ms"
+
+
+class Fact(str, enum.Enum):
+    """The exact facts that are held against each other; the values are the names of the fields of `Summary`."""
+
+    BUILDS = "builds"
+    REBUILDS = "rebuilds"
+    VARIANTS = "variants"
+    IDENTITIES = "identities"
+    GENERATED_SOURCE_BYTES = "generated_source_bytes"
+    LTO_ARTIFACTS = "lto_artifacts"
+    LTO_BYTES = "lto_bytes"
+    WARM_BUILDS = "warm_builds"
+
+
+class Exact(str, enum.Enum):
+    """Which way the exact facts went, all of them together."""
+
+    FEWER = "fewer"
+    MORE = "more"
+    SAME = "same"
+    MIXED = "mixed"
+
+
+class ComparableField(str, enum.Enum):
+    """What must be the same in both reports, or be named by `--allow-different`."""
+
+    COMMAND = "command"
+    WARP = "warp"
+    TOOLKIT = "toolkit"
+    DEVICES = "devices"
+    PYTHON = "python"
+    HOST = "host"
+    OPTIONS = "options"
+
+
+class LaunchOrder(str, enum.Enum):
+    """How far the order of launches was compared, the most first. EXACT: all of it. PREFIX: how often each launch
+    happened, and the order of the first 100,000 of a thread. UNORDERED: only how often, since work was shared out
+    differently between processes or threads."""
+
+    EXACT = "exact"
+    PREFIX = "prefix"
+    UNORDERED = "unordered"
+
+
+@dataclass(frozen=True)
+class FieldDifference:
+    """A property of the set-up that is not the same in both reports; null is "could not be told"."""
+
+    field: ComparableField
+    name: str
+    baseline: str | None
+    candidate: str | None
+    allowed: bool
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One of the two reports: what names it, and how many of the samples asked for are complete."""
+
+    label: str | None
+    created: str
+    command: tuple[str, ...]
+    git_commit: str | None
+    git_dirty: bool | None
+    complete_samples: int
+    requested_samples: int
+
+
+@dataclass(frozen=True)
+class LaunchView:
+    """A launch as a reader tells it from another; `args` holds the concrete argument types."""
+
+    kernel: str
+    module: str
+    content: str
+    args: tuple[str, ...]
+    dim: tuple[int, ...]
+    device: str
+    block_dim: int
+    adjoint: bool
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first place where two runs launch something else.
+
+    `thread` counts the launching threads of the process, `index` the launches of that thread; `index` is null where
+    the difference lies behind the launches that a report keeps. A launch is null where that side had no more.
+    """
+
+    run: RunKind
+    process: str
+    thread: int
+    index: int | None
+    baseline: LaunchView | None
+    candidate: LaunchView | None
+
+
+@dataclass(frozen=True)
+class CountDelta:
+    """A launch that happened another number of times."""
+
+    launch: LaunchView
+    baseline: int
+    candidate: int
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Whether both reports launch the same. `equal` is null where that could not be verified; then the first
+    divergence, if there is one, is one between samples of the same report."""
+
+    equal: bool | None
+    order: LaunchOrder | None
+    baseline_launches: int
+    candidate_launches: int
+    first_divergence: Divergence | None
+    counts: tuple[CountDelta, ...]
+
+
+@dataclass(frozen=True)
+class Rename:
+    """A kernel of the same content under another name or in another module."""
+
+    content: str
+    baseline_kernel: str
+    baseline_module: str
+    candidate_kernel: str
+    candidate_module: str
+
+
+@dataclass(frozen=True)
+class ModuleHashes:
+    """The hashes of one module at one device and block_dim; `renamed_to` where the candidate gives it another name."""
+
+    name: str
+    device: str
+    block_dim: int | None
+    baseline: tuple[str, ...]
+    candidate: tuple[str, ...]
+    renamed_to: str | None
+
+
+@dataclass(frozen=True)
+class IdentityChanges:
+    """Every module of both reports: whether its hashes moved. `unknown`: Warp was told to strip the hash."""
+
+    added: tuple[ModuleHashes, ...]
+    removed: tuple[ModuleHashes, ...]
+    moved: tuple[ModuleHashes, ...]
+    same: tuple[ModuleHashes, ...]
+    unknown: tuple[ModuleHashes, ...]
+
+
+@dataclass(frozen=True)
+class FactDelta:
+    """An exact fact in both reports."""
+
+    fact: Fact
+    baseline: int
+    candidate: int
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A timed figure in both reports: candidate median minus baseline median, and whether that is beyond the band.
+    `percent` is null where the baseline is zero."""
+
+    baseline: Timed
+    candidate: Timed
+    change: float
+    percent: float | None
+    outside_band: bool
+
+
+@dataclass(frozen=True)
+class FindingChanges:
+    """Findings that only the baseline has, and that only the candidate has."""
+
+    gone: tuple[Finding, ...]
+    new: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class SampleCounts:
+    """Complete samples in each arm."""
+
+    baseline: int
+    candidate: int
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """A verdict with the evidence that decided; `why` is the sentence for a reader."""
+
+    verdict: Verdict
+    reason: VerdictReason
+    why: str
+    decided_by: DecidedBy | None = None
+    metric: Metric | None = None
+    p: Fraction | None = None
+    needed_samples: int | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The JSON of `compare`.
+
+    `metric` is the figure that decided, `p` its exact one-sided p (and as a fraction), `needed_samples` how many
+    samples an arm would settle it where they do not. `deltas` and `bands` hold every timed figure that both reports
+    have; they are empty where times were not looked at. `exact` sums up `facts`.
+    """
+
+    schema: str
+    schema_version: int
+    probe_version: str
+    verdict: Verdict
+    decided_by: DecidedBy | None
+    reason: VerdictReason
+    why: str
+    metric: Metric | None
+    n: SampleCounts
+    p: float | None
+    p_exact: str | None
+    needed_samples: int | None
+    deltas: dict[Metric, Delta]
+    bands: dict[Metric, float]
+    exact: Exact | None
+    facts: tuple[FactDelta, ...]
+    topology: Topology | None
+    renames: tuple[Rename, ...]
+    identities: IdentityChanges | None
+    findings: FindingChanges
+    differences: tuple[FieldDifference, ...]
+    baseline: Arm
+    candidate: Arm
+    warnings: tuple[Notice, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What two reports say, before anything is decided from it."""
+
+    topology: Topology
+    renames: tuple[Rename, ...]
+    identities: IdentityChanges
+    facts: tuple[FactDelta, ...]
+    exact: Exact
+    pairs: dict[Metric, tuple[Timed, Timed]]
+    decided_by: DecidedBy
+
+
+def compare_reports(
+    baseline: Report, candidate: Report, allowed: frozenset[ComparableField] = frozenset()
+) -> Comparison:
+    """Judge a candidate against a baseline. `allowed` names what may differ between them.
+
+    Raises InputError where a report contradicts itself, or its launches cannot be decoded.
+    """
+    differences = field_differences(baseline, candidate, allowed)
+    ruling = _rule_on_fields(differences) or _rule_on_samples(baseline, candidate)
+    if ruling is not None:
+        return _comparison(baseline, candidate, ruling, differences, None)
+    topology, topology_ruling = judge_topology(baseline, candidate)
+    coverage_ruling = _rule_on_coverage(baseline, candidate)
+    if coverage_ruling is not None:
+        # "The same" would claim more than was seen; a difference was seen.
+        topology = dataclasses.replace(topology, equal=None if topology.equal else topology.equal)
+    evidence = gather_evidence(baseline, candidate, topology)
+    ruling = coverage_ruling or topology_ruling or rule_on_time(evidence, differences)
+    if differences:
+        names = ", ".join(difference.name for difference in differences)
+        ruling = dataclasses.replace(ruling, why=f"{ruling.why}; allowed to differ: {names}")
+    return _comparison(baseline, candidate, ruling, differences, evidence)
+
+
+def complete_runs(report: Report) -> list[tuple[Run, Run]]:
+    """The cold and the concluding warm run of every complete sample."""
+    runs = ((sample.cold, sample.concluding_warm) for sample in report.samples if sample.complete)
+    return [(cold, warm) for cold, warm in runs if cold is not None and warm is not None]
+
+
+def _comparison(
+    baseline: Report,
+    candidate: Report,
+    ruling: Ruling,
+    differences: tuple[FieldDifference, ...],
+    evidence: Evidence | None,
+) -> Comparison:
+    host_differs = any(difference.field is ComparableField.HOST for difference in differences)
+    pairs = evidence.pairs if evidence and not host_differs else {}
+    arms = (_arm(baseline), _arm(candidate))
+    return Comparison(
+        schema=COMPARISON_SCHEMA,
+        schema_version=SCHEMA_VERSION,
+        probe_version=PROBE_VERSION,
+        verdict=ruling.verdict,
+        decided_by=ruling.decided_by,
+        reason=ruling.reason,
+        why=ruling.why,
+        metric=ruling.metric,
+        n=SampleCounts(arms[0].complete_samples, arms[1].complete_samples),
+        p=None if ruling.p is None else float(ruling.p),
+        p_exact=None if ruling.p is None else str(ruling.p),
+        needed_samples=ruling.needed_samples,
+        deltas={metric: _delta(*pair) for metric, pair in pairs.items()},
+        bands={metric: noise_band(before) for metric, (before, _) in pairs.items()},
+        exact=evidence.exact if evidence else None,
+        facts=evidence.facts if evidence else (),
+        topology=evidence.topology if evidence else None,
+        renames=evidence.renames if evidence else (),
+        identities=evidence.identities if evidence else None,
+        findings=_finding_changes(baseline, candidate),
+        differences=differences,
+        baseline=arms[0],
+        candidate=arms[1],
+        warnings=comparison_warnings(baseline, candidate, ruling, evidence),
+    )
+
+
+def _arm(report: Report) -> Arm:
+    environment = report.environment
+    return Arm(
+        label=report.label,
+        created=report.created,
+        command=report.command,
+        git_commit=environment.git_commit,
+        git_dirty=environment.git_dirty,
+        complete_samples=len(complete_runs(report)),
+        requested_samples=report.options.samples,
+    )
+
+
+def _delta(before: Timed, after: Timed) -> Delta:
+    change = after.median - before.median
+    scale = abs(before.median)
+    percent = 100 * change / scale if scale > 1e-6 else None
+    return Delta(before, after, change, percent, abs(change) > noise_band(before))
+
+
+def _finding_changes(baseline: Report, candidate: Report) -> FindingChanges:
+    def name(finding: Finding) -> tuple[str, str | None, str | None, int | None]:
+        return finding.mechanism, finding.module, finding.device, finding.block_dim
+
+    before = {name(finding) for finding in baseline.findings}
+    after = {name(finding) for finding in candidate.findings}
+    return FindingChanges(
+        gone=tuple(finding for finding in baseline.findings if name(finding) not in after),
+        new=tuple(finding for finding in candidate.findings if name(finding) not in before),
+    )
+
+
+# Step 1: comparable?
+
+
+def field_differences(
+    baseline: Report, candidate: Report, allowed: frozenset[ComparableField]
+) -> tuple[FieldDifference, ...]:
+    """Every property of the set-up that differs. What a report without a complete sample could not tell is none."""
+    differences = []
+    for (field, name, before), (_, _, after) in zip(_fields(baseline), _fields(candidate), strict=True):
+        untold = (before is None and not complete_runs(baseline)) or (after is None and not complete_runs(candidate))
+        if before != after and not untold:
+            differences.append(FieldDifference(field, name, before, after, field in allowed))
+    return tuple(differences)
+
+
+def _fields(report: Report) -> list[tuple[ComparableField, str, str | None]]:
+    """What must be the same, with its name and its value as text. How many samples and the timeout may differ."""
+    environment, options = report.environment, report.options
+    devices = [
+        f"{device.alias} ({device.name}{'' if device.arch is None else f', sm_{device.arch}'})"
+        for device in environment.devices
+    ]
+    return [
+        (ComparableField.COMMAND, "command", shlex.join(report.command)),
+        (ComparableField.WARP, "Warp", environment.warp),
+        (ComparableField.TOOLKIT, "CUDA toolkit", environment.cuda_toolkit),
+        (ComparableField.TOOLKIT, "CUDA driver", environment.cuda_driver),
+        (ComparableField.DEVICES, "devices", ", ".join(devices) or None),
+        (ComparableField.PYTHON, "target Python", environment.target_python),
+        (ComparableField.HOST, "CPU model", environment.cpu_model),
+        (ComparableField.HOST, "usable cores", None if environment.cores is None else str(environment.cores)),
+        (ComparableField.HOST, "operating system", environment.os),
+        (ComparableField.HOST, "architecture", environment.architecture),
+        (ComparableField.OPTIONS, "--env", " ".join(f"{k}={v}" for k, v in sorted(options.env.items())) or "none"),
+        (ComparableField.OPTIONS, "--inherit-tmpdir", "yes" if options.inherit_tmpdir else "no"),
+        (ComparableField.OPTIONS, "--expect-exit", str(options.expect_exit)),
+        (ComparableField.OPTIONS, "--demo", "yes" if options.demo else "no"),
+    ]
+
+
+def _rule_on_fields(differences: tuple[FieldDifference, ...]) -> Ruling | None:
+    refused = [difference for difference in differences if not difference.allowed]
+    if not refused:
+        return None
+    names = ", ".join(difference.name for difference in refused)
+    fields = dict.fromkeys(difference.field.value for difference in refused)
+    options = " ".join(f"--allow-different {field}" for field in fields)
+    first = refused[0]
+    why = (
+        f"the reports differ in {names} ({first.name}: {_clipped(first.baseline)} against {_clipped(first.candidate)});"
+        f" if that is meant, add {options}"
+    )
+    return Ruling(Verdict.NOT_COMPARABLE, VerdictReason.FIELD_DIFFERS, why)
+
+
+def _clipped(text: str | None, limit: int = 80) -> str:
+    """A value of a report within a sentence."""
+    if text is None:
+        return "unknown"
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+# Step 2: seen?
+
+# A gap that hides nothing: the load was recorded, only what it left in the cache directory is missing.
+HARMLESS_GAPS = frozenset({GapReason.MISSING_CACHE_ENTRY})
+
+
+def _rule_on_samples(baseline: Report, candidate: Report) -> Ruling | None:
+    empty = [name for name, report in (("baseline", baseline), ("candidate", candidate)) if not complete_runs(report)]
+    if not empty:
+        return None
+    why = f"the {' and the '.join(empty)} has no complete cold and warm sample: the command failed or was interrupted"
+    return Ruling(Verdict.INVALID, VerdictReason.NO_COMPLETE_SAMPLE, why)
+
+
+def _rule_on_coverage(baseline: Report, candidate: Report) -> Ruling | None:
+    for name, report in (("baseline", baseline), ("candidate", candidate)):
+        gaps = [gap for gap in report.coverage.gaps if gap.reason not in HARMLESS_GAPS]
+        if gaps:
+            more = f" and {len(gaps) - 1} more" if len(gaps) > 1 else ""
+            why = (
+                f"the recorder could not see everything in the {name}: {gaps[0].reason.value}"
+                f" ({_clipped(gaps[0].detail, 160)}){more}; loads or launches may be missing"
+            )
+            return Ruling(Verdict.UNVERIFIED, VerdictReason.COVERAGE_GAP, why)
+        runs = itertools.chain.from_iterable(complete_runs(report))
+        launches = [process.launches for run in runs for process in run.processes]
+        replays = sum(item.graph_replays_unknown for item in launches)
+        if replays:
+            why = f"the {name} replayed graphs {replays} times whose content is unknown: its launches are a lower bound"
+            return Ruling(Verdict.UNVERIFIED, VerdictReason.GRAPH_REPLAYS_UNKNOWN, why)
+        nameless = [kernel for item in launches for kernel in item.kernels if not kernel.content]
+        if nameless:
+            why = f"what kernel {_clipped(nameless[0].key)} of the {name} computes could not be read"
+            return Ruling(Verdict.UNVERIFIED, VerdictReason.KERNEL_CONTENT_UNKNOWN, why)
+    return None
+
+
+# Step 3: the same work?
+
+
+def iter_launch_ids(stream: LaunchStream, limit: int | None = None) -> Iterator[array[int]]:
+    """The indices of a stream in order, in arrays of 65,536 (the last one may be shorter), at most `limit` in all.
+
+    Memory does not grow with the stream. Raises InputError where it is damaged.
+    """
+    expected = stream.count if stream.order is Order.EXACT else min(stream.count, PREFIX_LAUNCHES)
+    typecode = {1: "B", 2: "H", 4: "I"}.get(stream.width)
+    if typecode is None or array(typecode).itemsize != stream.width:
+        raise InputError(f"damaged report: launches of {stream.width} bytes, expected 1, 2 or 4")
+    left = expected if limit is None else min(limit, expected)
+    complete = left == expected
+    seen = 0
+    for raw in _unpack(stream.data, CHUNK_LAUNCHES * stream.width):
+        if len(raw) % stream.width:
+            raise InputError("damaged report: a stream of launches ends within a launch")
+        ids = array(typecode, raw)
+        if sys.byteorder == "big":
+            ids.byteswap()
+        seen += len(ids)
+        if seen > expected:
+            break
+        if left:
+            yield ids[:left]
+        left -= min(left, len(ids))
+        if not left and not complete:
+            return
+    if seen != expected:
+        raise InputError(f"damaged report: a stream of launches does not hold the {expected} it should")
+
+
+def decode_stream(stream: LaunchStream) -> array[int]:
+    """All indices that a stream keeps, in order: 4 bytes each. Raises InputError where it is damaged."""
+    return array("I", itertools.chain.from_iterable(iter_launch_ids(stream)))
+
+
+def _unpack(data: str, size: int) -> Iterator[bytes]:
+    """The bytes of base64 of xz in pieces of `size`; the last one may be shorter."""
+    try:
+        packed = base64.b64decode(data, validate=True)
+        decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=DECODER_MEMORY_BYTES)
+        piece = bytearray(decoder.decompress(packed, size))
+        while not decoder.eof:
+            if decoder.needs_input:
+                raise InputError("damaged report: a stream of launches is cut off")
+            piece += decoder.decompress(b"", size)
+            while len(piece) >= size:
+                yield bytes(piece[:size])
+                del piece[:size]
+    except (ValueError, lzma.LZMAError) as error:
+        raise InputError(f"damaged report: a stream of launches cannot be unpacked ({error})") from None
+    if decoder.unused_data:
+        raise InputError("damaged report: something follows a stream of launches")
+    if piece:
+        yield bytes(piece)
+
+
+@dataclass(frozen=True)
+class Thread:
+    """The launches of one thread; `numbers[index]` is the number of the launch that both reports know as `index`.
+
+    Equal signatures mean equal launches in the same order.
+    """
+
+    position: int
+    stream: LaunchStream
+    launches: Launches
+    numbers: tuple[int, ...]
+    signature: tuple[object, ...]
+
+
+def number_launches(ids: array[int], numbers: tuple[int, ...]) -> array[int]:
+    """`numbers[index]` for each index, 4 bytes each. Raises InputError for an index that is out of range."""
+    try:
+        if ids.itemsize == 1 and len(numbers) <= 256 and max(numbers, default=256) < 256:
+            # Much faster than the general way, and most programs launch fewer than 256 different things.
+            raw = ids.tobytes()
+            if not raw.translate(None, delete=bytes(range(len(numbers)))):
+                wide = bytearray(4 * len(raw))
+                first = 0 if sys.byteorder == "little" else 3
+                wide[first::4] = raw.translate(bytes(numbers).ljust(256))
+                return array("I", bytes(wide))
+        return array("I", map(numbers.__getitem__, ids))
+    except IndexError:
+        raise InputError("damaged report: a launch that is not in the table of launches") from None
+
+
+@dataclass(frozen=True)
+class RunLaunches:
+    """The launching threads of each process of a run, by the path of the process."""
+
+    kind: RunKind
+    threads: dict[str, tuple[Thread, ...]]
+
+
+class LaunchNumbering:
+    """Reads the launches of several runs as comparable numbers: the same launch has the same number in all of them.
+
+    A launch is the same if content, argument types, dim, device, block_dim and adjoint flag are; names do not count.
+    """
+
+    def __init__(self) -> None:
+        self.views: list[LaunchView] = []
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._digests: dict[object, str] = {}
+
+    def read(self, run: Run) -> RunLaunches:
+        """The launching threads of each process. Raises InputError where the launches are damaged."""
+        found: dict[str, tuple[Thread, ...]] = {}
+        for process in run.processes:
+            if process.path in found:
+                raise InputError(f"damaged report: two processes are called {process.path}")
+            found[process.path] = self._threads(process)
+        return RunLaunches(run.kind, found)
+
+    def _number(self, launches: Launches) -> tuple[int, ...]:
+        """The number of each launch in a table of launches."""
+        kernels = [(kernel.content, kernel.args, kernel.device, kernel.block_dim) for kernel in launches.kernels]
+        numbers = []
+        for index, entry in enumerate(launches.entries):
+            if not 0 <= entry.kernel < len(kernels):
+                raise InputError("damaged report: a launch of a kernel that is not in the table of kernels")
+            number = self._numbers.setdefault((kernels[entry.kernel], entry.dim, entry.adjoint), len(self.views))
+            if number == len(self.views):
+                self.views.append(launch_view(launches, index))
+            numbers.append(number)
+        return tuple(numbers)
+
+    def _threads(self, process: Process) -> tuple[Thread, ...]:
+        """The launching threads of a process. All is decoded, so that damage shows even where both reports have it."""
+        launches = process.launches
+        numbers = self._number(launches)
+        streams = [(position, stream) for position, stream in enumerate(launches.streams) if stream.count]
+        in_table = sum(entry.count for entry in launches.entries)
+        in_streams = sum(stream.count for _, stream in streams)
+        if not launches.count == in_table == in_streams:
+            raise InputError(
+                f"damaged report: process {process.path} counts {launches.count} launches, its table of launches"
+                f" {in_table}, its threads {in_streams}"
+            )
+        threads = []
+        for position, stream in streams:
+            digest = self.digest(stream, numbers)
+            signature: tuple[object, ...] = (stream.count, digest)
+            if stream.order is not Order.EXACT:
+                signature = (stream.count, stream.digest, numbers)
+            threads.append(Thread(position, stream, launches, numbers, signature))
+        return tuple(threads)
+
+    def digest(self, stream: LaunchStream, numbers: tuple[int, ...], limit: int | None = None) -> str:
+        """A digest of the numbers of the launches that a stream keeps, of at most `limit`, in order."""
+        key = (limit, stream.data, stream.count, stream.width, stream.order, numbers)
+        known = self._digests.get(key)
+        if known is None:
+            digest = hashlib.sha256()
+            for ids in iter_launch_ids(stream, limit):
+                digest.update(number_launches(ids, numbers))
+            known = self._digests[key] = digest.hexdigest()
+        return known
+
+
+def count_launches(threads: Sequence[Thread]) -> collections.Counter[int]:
+    """How often each launch happened in threads of a process: all of it, unless they are EXACT."""
+    counts: collections.Counter[int] = collections.Counter()
+    if any(thread.stream.order is not Order.EXACT for thread in threads):
+        for number, entry in zip(threads[0].numbers, threads[0].launches.entries, strict=True):
+            counts[number] += entry.count
+        return counts
+    for thread in threads:
+        by_index: collections.Counter[int] = collections.Counter()
+        for ids in iter_launch_ids(thread.stream):
+            by_index.update(ids)
+        for index, count in by_index.items():
+            counts[thread.numbers[index]] += count
+    return counts
+
+
+def launch_view(launches: Launches, index: int) -> LaunchView:
+    """The launch at an index of the table."""
+    entry = launches.entries[index]
+    kernel = launches.kernels[entry.kernel]
+    return LaunchView(
+        kernel=kernel.key,
+        module=kernel.module,
+        content=kernel.content,
+        args=kernel.args,
+        dim=entry.dim,
+        device=kernel.device,
+        block_dim=kernel.block_dim,
+        adjoint=entry.adjoint,
+    )
+
+
+@dataclass(frozen=True)
+class UnequalProcess:
+    """The threads of a process in both runs, and those of them that have no equal on the other side."""
+
+    path: str
+    baseline: tuple[Thread, ...]
+    candidate: tuple[Thread, ...]
+    left_baseline: tuple[Thread, ...]
+    left_candidate: tuple[Thread, ...]
+
+
+@dataclass(frozen=True)
+class RunMatch:
+    """How far the order of launches of two runs was compared; where they differ, the first place and the counts."""
+
+    order: LaunchOrder
+    divergence: Divergence | None = None
+    counts: tuple[CountDelta, ...] = ()
+
+
+def match_runs(reader: LaunchNumbering, baseline: RunLaunches, candidate: RunLaunches) -> RunMatch:
+    """Hold the launches of two runs against each other, process by process and thread by thread.
+
+    What differs is then taken together over all processes of the same generation: pool workers may have shared the
+    same work differently.
+    """
+    before, after = baseline.threads, candidate.threads
+    unequal = []
+    only_prefix = False
+    for path in sorted({**before, **after}, key=_generation_and_age):
+        threads = before.get(path, ()), after.get(path, ())
+        left_before, left_after, prefix = _unmatched(reader, *threads)
+        if prefix and count_launches(threads[0]) != count_launches(threads[1]):
+            left_before, left_after = threads
+        only_prefix = only_prefix or prefix
+        if left_before or left_after:
+            unequal.append(UnequalProcess(path, *threads, left_before, left_after))
+    for _, group in itertools.groupby(unequal, key=lambda process: process.path.count(".")):
+        processes = tuple(group)
+        counts_before = _sum_counts(process.baseline for process in processes)
+        counts_after = _sum_counts(process.candidate for process in processes)
+        if not _shared_differently(reader, processes, counts_before, counts_after):
+            divergence = _first_divergence(baseline.kind, processes[0])
+            counts = tuple(
+                CountDelta(reader.views[number], counts_before[number], counts_after[number])
+                for number in sorted({**counts_before, **counts_after})
+                if counts_before[number] != counts_after[number]
+            )
+            return RunMatch(LaunchOrder.EXACT, divergence, counts)
+    order = LaunchOrder.UNORDERED if unequal else LaunchOrder.PREFIX if only_prefix else LaunchOrder.EXACT
+    return RunMatch(order)
+
+
+def _sum_counts(processes: Iterable[Sequence[Thread]]) -> collections.Counter[int]:
+    """How often each launch happened in several processes; each comes with all of its threads."""
+    total: collections.Counter[int] = collections.Counter()
+    for threads in processes:
+        if threads:
+            total.update(count_launches(threads))
+    return total
+
+
+def _generation_and_age(path: str) -> tuple[int, int, str]:
+    """Sorts "0" before "0.2" before "0.10" before "0.0.0"."""
+    return path.count("."), len(path), path
+
+
+def _unmatched(
+    reader: LaunchNumbering, before: Sequence[Thread], after: Sequence[Thread]
+) -> tuple[tuple[Thread, ...], tuple[Thread, ...], bool]:
+    """The threads without an equal on the other side, and whether of some only the first launches could be compared.
+
+    Threads have no names that last from run to run, so any of one side may be the equal of any of the other.
+    """
+    missing = collections.Counter(thread.signature for thread in before)
+    missing.subtract(thread.signature for thread in after)
+    left_before = _surplus(before, missing, 1)
+    left_after = _surplus(after, missing, -1)
+    if all(thread.stream.order is Order.EXACT for thread in (*left_before, *left_after)):
+        return tuple(left_before), tuple(left_after), False
+    only_prefix = False
+    unmatched_before = []
+    for thread in left_before:
+        equal = next((other for other in left_after if _same_as_far_as_kept(reader, thread, other)), None)
+        if equal is None:
+            unmatched_before.append(thread)
+        else:
+            left_after.remove(equal)
+            only_prefix = only_prefix or thread.numbers != equal.numbers
+    return tuple(unmatched_before), tuple(left_after), only_prefix
+
+
+def _surplus(threads: Sequence[Thread], missing: collections.Counter[Any], sign: int) -> list[Thread]:
+    """Of the threads with the same signature, as many as this side has more of than the other."""
+    budget = {signature: sign * count for signature, count in missing.items()}
+    surplus = []
+    for thread in threads:
+        if budget[thread.signature] > 0:
+            budget[thread.signature] -= 1
+            surplus.append(thread)
+    return surplus
+
+
+def _same_as_far_as_kept(reader: LaunchNumbering, one: Thread, other: Thread) -> bool:
+    """Whether two threads, of which not both are EXACT, launch the same as far as the reports tell."""
+    if one.stream.count != other.stream.count:
+        return False
+    if one.numbers == other.numbers:
+        return one.stream.digest == other.stream.digest
+    # The digest of all launches is one of table indices: it says nothing across tables in another order.
+    return reader.digest(one.stream, one.numbers, PREFIX_LAUNCHES) == reader.digest(
+        other.stream, other.numbers, PREFIX_LAUNCHES
+    )
+
+
+def _shared_differently(
+    reader: LaunchNumbering,
+    processes: Sequence[UnequalProcess],
+    before: collections.Counter[int],
+    after: collections.Counter[int],
+) -> bool:
+    """Whether these processes do the same launches, only shared out differently between processes or threads.
+
+    `before` and `after` count the launches of all of them together.
+    """
+    if before != after:
+        return False
+    left_before = [thread for process in processes for thread in process.left_baseline]
+    left_after = [thread for process in processes for thread in process.left_candidate]
+    rest_before, rest_after, _ = _unmatched(reader, left_before, left_after)
+    if any(thread.stream.order is not Order.EXACT for thread in (*rest_before, *rest_after)):
+        return max(len(rest_before), len(rest_after)) > 1
+    shares_before = collections.Counter(frozenset(count_launches([thread]).items()) for thread in rest_before)
+    shares_after = collections.Counter(frozenset(count_launches([thread]).items()) for thread in rest_after)
+    # Equal shares in another order are a changed order, not another assignment.
+    return shares_before != shares_after or not (rest_before or rest_after)
+
+
+def _first_divergence(kind: RunKind, process: UnequalProcess) -> Divergence:
+    """Where the first thread without an equal leaves its counterpart on the other side."""
+    before = process.left_baseline[0] if process.left_baseline else None
+    after = process.left_candidate[0] if process.left_candidate else None
+    first = before or after
+    place = Divergence(kind, process.path, first.position if first else 0, None, None, None)
+    pairs = itertools.zip_longest(_numbered_chunks(before), _numbered_chunks(after), fillvalue=(array("I"), array("I")))
+    start = 0
+    for (ids, numbers), (other_ids, other_numbers) in pairs:
+        if numbers != other_numbers:
+            both = zip(numbers, other_numbers, strict=False)
+            shorter = min(len(numbers), len(other_numbers))
+            index = next((index for index, (one, other) in enumerate(both) if one != other), shorter)
+            return dataclasses.replace(
+                place,
+                index=start + index,
+                baseline=launch_view(before.launches, ids[index]) if before and index < len(ids) else None,
+                candidate=launch_view(after.launches, other_ids[index]) if after and index < len(other_ids) else None,
+            )
+        start += len(numbers)
+    return place
+
+
+def _numbered_chunks(thread: Thread | None) -> Iterator[tuple[array[int], array[int]]]:
+    """The indices of a thread's launches in arrays, each with the numbers that they stand for."""
+    if thread is not None:
+        for ids in iter_launch_ids(thread.stream):
+            yield ids, number_launches(ids, thread.numbers)
+
+
+def judge_topology(baseline: Report, candidate: Report) -> tuple[Topology, Ruling | None]:
+    """Whether the samples of each report agree on what is launched, and then the reports with each other.
+
+    Cold runs are held against cold ones and concluding warm runs against such: work that only a warm run leaves out
+    was not saved by compiling less. The ruling is None where nothing differs. Both need a complete sample.
+    """
+    reader = LaunchNumbering()
+    arms = {"baseline": _read_launches(reader, "baseline", baseline)}
+    arms["candidate"] = _read_launches(reader, "candidate", candidate)
+    before, after = (sum(p.launches.count for p in complete_runs(r)[0][0].processes) for r in (baseline, candidate))
+    topology = Topology(None, None, before, after, None, ())
+    orders = []
+    for name, runs in arms.items():
+        for index in range(1, len(runs)):
+            match = _match_samples(reader, runs[0], runs[index])
+            if match.divergence is not None:
+                why = (
+                    f"the samples of the {name} do not launch the same, sample {index + 1} against the first:"
+                    f" {_divergence_text(match.divergence, 'first', f'sample {index + 1}')}"
+                )
+                topology = dataclasses.replace(topology, first_divergence=match.divergence, counts=match.counts)
+                return topology, Ruling(Verdict.UNVERIFIED, VerdictReason.SAMPLES_DISAGREE, why)
+            orders.append(match.order)
+    match = _match_samples(reader, arms["baseline"][0], arms["candidate"][0])
+    if match.divergence is not None:
+        reason = VerdictReason.LAUNCHES_DIFFER if match.counts else VerdictReason.LAUNCH_ORDER_DIFFERS
+        topology = dataclasses.replace(topology, equal=False, first_divergence=match.divergence, counts=match.counts)
+        why = _divergence_text(match.divergence, "baseline", "candidate")
+        return topology, Ruling(Verdict.TOPOLOGY_CHANGED, reason, why)
+    orders.append(match.order)
+    weakest = max(orders, key=list(LaunchOrder).index)
+    return dataclasses.replace(topology, equal=True, order=weakest), None
+
+
+def _read_launches(reader: LaunchNumbering, name: str, report: Report) -> list[tuple[RunLaunches, RunLaunches]]:
+    """The launches of the cold and the concluding warm run of every complete sample."""
+    try:
+        return [(reader.read(cold), reader.read(warm)) for cold, warm in complete_runs(report)]
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _match_samples(
+    reader: LaunchNumbering, first: tuple[RunLaunches, RunLaunches], second: tuple[RunLaunches, RunLaunches]
+) -> RunMatch:
+    """Two cold runs, then two warm ones: the first that differ, or else the one whose order was compared least."""
+    cold = match_runs(reader, first[0], second[0])
+    if cold.divergence is not None:
+        return cold
+    warm = match_runs(reader, first[1], second[1])
+    return (
+        warm if warm.divergence is not None else max(cold, warm, key=lambda match: list(LaunchOrder).index(match.order))
+    )
+
+
+def _divergence_text(place: Divergence, baseline: str, candidate: str) -> str:
+    """What differs first, in one clause."""
+    where = f"process {place.process}, {place.run.value} run"
+    if place.index is None:
+        return f"the order of launches differs behind the first {PREFIX_LAUNCHES:,} ({where})"
+    sides = (
+        f"{baseline} {_launch_text(place.baseline)}, {candidate} {_launch_text(place.candidate)}"
+        f"{_differing_parts(place.baseline, place.candidate)}"
+    )
+    return f"launch {place.index + 1} differs ({where}): {sides}"
+
+
+def _launch_text(view: LaunchView | None) -> str:
+    """A launch in a few words."""
+    if view is None:
+        return "has no more launches"
+    dim = "x".join(str(size) for size in view.dim)
+    adjoint = " adjoint" if view.adjoint else ""
+    return f"{_clipped(kernel_name(view.kernel), 60)}{adjoint} dim {dim} on {view.device} block_dim {view.block_dim}"
+
+
+def _differing_parts(one: LaunchView | None, other: LaunchView | None) -> str:
+    """Which parts of two launches differ, in brackets."""
+    if one is None or other is None:
+        return ""
+    parts = {
+        "argument types": one.args != other.args,
+        "dim": one.dim != other.dim,
+        "device": one.device != other.device,
+        "block_dim": one.block_dim != other.block_dim,
+        "adjoint flag": one.adjoint != other.adjoint,
+    }
+    # The content digests the argument types too, so another content says more only where those are equal.
+    parts["what the kernel computes"] = one.content != other.content and one.args == other.args
+    return f" (different: {', '.join(part for part, differs in parts.items() if differs)})"
+
+
+def kernel_name(key: str) -> str:
+    """The part of a kernel's key after the last `__locals__`: a closure keeps its name when it moves."""
+    return key.rpartition("__locals__")[2] or key
+
+
+def find_renames(baseline: Report, candidate: Report) -> tuple[Rename, ...]:
+    """Launched kernels of the same content and argument types that have another name or module in the candidate."""
+    before, after = _names_by_content(baseline), _names_by_content(candidate)
+    renames = []
+    for (content, args), old_names in before.items():
+        new_names = after.get((content, args))
+        if new_names is None:
+            continue
+        gone = [name for name in old_names if name not in new_names]
+        new = [name for name in new_names if name not in old_names]
+        # Two kernels of the same content may have become one, or one two.
+        for old_name, new_name in itertools.zip_longest(gone, new):
+            old_key, old_module = old_name or next(iter(old_names))
+            new_key, new_module = new_name or next(iter(new_names))
+            renames.append(Rename(content, old_key, old_module, new_key, new_module))
+    return tuple(renames)
+
+
+def _names_by_content(report: Report) -> dict[tuple[str, tuple[str, ...]], dict[tuple[str, str], None]]:
+    """(key, module) of the kernels of the first complete sample, in order, by content and argument types."""
+    names: dict[tuple[str, tuple[str, ...]], dict[tuple[str, str], None]] = {}
+    for run in complete_runs(report)[0]:
+        for process in run.processes:
+            for kernel in process.launches.kernels:
+                names.setdefault((kernel.content, kernel.args), {})[kernel.key, kernel.module] = None
+    return names
+
+
+# Step 4: exact facts
+
+
+def gather_evidence(baseline: Report, candidate: Report, topology: Topology) -> Evidence:
+    """Everything that later steps look at. Both reports must have a complete sample."""
+    before, after = _summary(baseline), _summary(candidate)
+    renames = find_renames(baseline, candidate)
+    facts = tuple(FactDelta(fact, getattr(before, fact.value), getattr(after, fact.value)) for fact in Fact)
+    pairs = {}
+    for metric in Metric:
+        pair = _judged_values(baseline, metric), _judged_values(candidate, metric)
+        if pair[0] is not None and pair[1] is not None:
+            pairs[metric] = (pair[0], pair[1])
+    return Evidence(
+        topology=topology,
+        renames=renames,
+        identities=compare_identities(baseline.identities, candidate.identities, renames),
+        facts=facts,
+        exact=sum_up(facts),
+        pairs=pairs,
+        decided_by=choose_measure(baseline, candidate, facts, pairs),
+    )
+
+
+def _summary(report: Report) -> Summary:
+    if report.summary is None:
+        raise InputError("damaged report: it has complete samples, but no summary")
+    return report.summary
+
+
+def _judged_values(report: Report, metric: Metric) -> Timed | None:
+    """A timed figure of the samples that are judged: the first 50. None where some sample has no value."""
+    figure: Timed | None = getattr(_summary(report), metric.value)
+    samples = len(complete_runs(report))
+    if figure is None or len(figure.values) < samples:
+        return None
+    return timed(figure.values[: min(samples, MAX_JUDGED_SAMPLES)])
+
+
+def sum_up(facts: Sequence[FactDelta]) -> Exact:
+    """Which way all facts together went."""
+    fewer = any(fact.candidate < fact.baseline for fact in facts)
+    more = any(fact.candidate > fact.baseline for fact in facts)
+    if fewer and more:
+        return Exact.MIXED
+    return Exact.FEWER if fewer else Exact.MORE if more else Exact.SAME
+
+
+Place = tuple[str, str, int | None]  # name, device and block_dim of a module
+
+
+def compare_identities(
+    baseline: Sequence[IdentityRecord], candidate: Sequence[IdentityRecord], renames: Sequence[Rename]
+) -> IdentityChanges:
+    """Whether the hashes of each module at each device and block_dim moved.
+
+    A module under another name is found by its hashes, else by a kernel that was renamed from one to the other.
+    """
+    length = _common_hash_length((*baseline, *candidate))
+    before, after = _hashes_by_place(baseline, length), _hashes_by_place(candidate, length)
+    partners = _renamed_places(before, after, renames)
+    removed, moved, same, unknown = [], [], [], []
+    for place, hashes in before.items():
+        partner = place if place in after else partners.get(place)
+        if partner is None:
+            removed.append(ModuleHashes(*place, hashes, (), None))
+            continue
+        change = ModuleHashes(*place, hashes, after[partner], None if partner == place else partner[0])
+        if not change.baseline or not change.candidate:
+            unknown.append(change)
+        elif set(change.baseline) == set(change.candidate):
+            same.append(change)
+        else:
+            moved.append(change)
+    taken = {*before, *partners.values()}
+    added = [ModuleHashes(*place, (), hashes, None) for place, hashes in after.items() if place not in taken]
+    return IdentityChanges(tuple(added), tuple(removed), tuple(moved), tuple(same), tuple(unknown))
+
+
+def _common_hash_length(records: Sequence[IdentityRecord]) -> int:
+    """How many digits all hashes have: 7 where one is known from a log line only."""
+    return min((len(record.hash) for record in records if record.hash), default=0)
+
+
+def _hashes_by_place(records: Sequence[IdentityRecord], length: int) -> dict[Place, tuple[str, ...]]:
+    """The different hashes of each module in order; none where Warp was told to strip them."""
+    hashes: dict[Place, dict[str, None]] = {}
+    for record in records:
+        known = hashes.setdefault((record.name, record.device, record.block_dim), {})
+        if record.hash:
+            known[record.hash[:length]] = None
+    return {place: tuple(known) for place, known in hashes.items()}
+
+
+def _renamed_places(
+    before: dict[Place, tuple[str, ...]], after: dict[Place, tuple[str, ...]], renames: Sequence[Rename]
+) -> dict[Place, Place]:
+    """Pairs the modules that only one side has."""
+    free = {place: frozenset(hashes) for place, hashes in after.items() if place not in before}
+    by_hash = {(hashes, *place[1:]): place for place, hashes in free.items() if hashes}
+    new_names: dict[str, list[str]] = {}
+    for rename in renames:
+        new_names.setdefault(rename.baseline_module, []).append(rename.candidate_module)
+    partners: dict[Place, Place] = {}
+    gone = [place for place in before if place not in after]
+    for by_name in (False, True):
+        for place in gone:
+            if place in partners:
+                continue
+            options = [by_hash.get((frozenset(before[place]), *place[1:]))]
+            if by_name:
+                options = [(name, *place[1:]) for name in new_names.get(place[0], ())]
+            partner = next((option for option in options if option in free), None)
+            if partner is not None:
+                partners[place] = partner
+                del free[partner]
+    return partners
+
+
+# Step 5: time
+
+
+def choose_measure(
+    baseline: Report, candidate: Report, facts: Sequence[FactDelta], pairs: dict[Metric, tuple[Timed, Timed]]
+) -> DecidedBy:
+    """What to judge by: see DecidedBy.
+
+    WARM where the cold facts are equal and the warm ones are not: other warm builds; or the very same cold builds, and
+    warm loads that differ enough to matter. CLOCK where the sum over builds says little: builds overlapped in either
+    report, or both build the very same.
+    """
+    moved = {fact.fact for fact in facts if fact.baseline != fact.candidate}
+    length = _common_hash_length((*baseline.identities, *candidate.identities))
+    same_builds = Fact.GENERATED_SOURCE_BYTES not in moved and (
+        _builds(baseline.identities, length) == _builds(candidate.identities, length)
+    )
+    if moved == {Fact.WARM_BUILDS}:
+        return DecidedBy.WARM
+    if not moved and same_builds and _warm_loads_differ(baseline, candidate, pairs):
+        return DecidedBy.WARM
+    overlaps = [_summary(report).overlap_factor for report in (baseline, candidate)]
+    if any(overlap is not None and overlap.median > OVERLAP_LIMIT for overlap in overlaps):
+        return DecidedBy.CLOCK
+    return DecidedBy.CLOCK if same_builds else DecidedBy.TIMED
+
+
+def _warm_loads_differ(baseline: Report, candidate: Report, pairs: dict[Metric, tuple[Timed, Timed]]) -> bool:
+    """Whether the warm runs load another number of times, or one takes more than twice as long, and it matters.
+
+    The last part keeps a millisecond more or less of cached loads from deciding over seconds of compiling.
+    """
+    if Metric.WARM_MODULE not in pairs or Metric.COLD_WALL not in pairs:
+        return False
+    less, more = sorted(figure.median for figure in pairs[Metric.WARM_MODULE])
+    if more - less <= 0.01 * pairs[Metric.COLD_WALL][0].median:
+        return False
+    return more > 2 * less or _warm_loads(baseline) != _warm_loads(candidate)
+
+
+def _warm_loads(report: Report) -> dict[str, int]:
+    """How many loads the concluding warm run had, by status."""
+    loads: dict[str, int] = {}
+    for record in report.identities:
+        for status, count in record.warm.items():
+            if count:
+                loads[status] = loads.get(status, 0) + count
+    return loads
+
+
+def _builds(records: Sequence[IdentityRecord], length: int) -> collections.Counter[tuple[str, str, int | None]]:
+    """How often each identity was built in the cold run; names count only where the hash is unknown."""
+    builds: collections.Counter[tuple[str, str, int | None]] = collections.Counter()
+    for record in records:
+        built = record.cold.get(Status.COMPILED, 0)
+        if built:
+            builds[record.hash[:length] if record.hash else record.name, record.device, record.block_dim] += built
+    return builds
+
+
+def rule_on_time(evidence: Evidence, differences: Sequence[FieldDifference]) -> Ruling:
+    """The verdict where the work is the same."""
+    same = evidence.exact is Exact.SAME
+    if any(difference.field is ComparableField.HOST for difference in differences):
+        why = f"the hosts differ, so times were not judged; launches: the same; exact facts: {evidence.exact.value}"
+        return Ruling(Verdict.UNCHANGED if same else Verdict.INCONCLUSIVE, VerdictReason.TIME_NOT_JUDGED, why)
+    metric = _deciding_metric(evidence)
+    before, after = evidence.pairs[metric]
+    weighed = weigh(before, after)
+    verdict, reason = _weighed_verdict(evidence, metric, weighed)
+    moved, support = _change_text(metric, before, after), _reason_text(reason, before, after, weighed)
+    return Ruling(
+        verdict=verdict,
+        reason=reason,
+        why=f"{moved}, {support}; exact facts: {evidence.exact.value}",
+        decided_by=evidence.decided_by,
+        metric=metric,
+        p=weighed.p,
+        needed_samples=weighed.needed,
+    )
+
+
+def _deciding_metric(evidence: Evidence) -> Metric:
+    """The figure to judge by. Raises InputError where a report does not have it."""
+    if evidence.decided_by is DecidedBy.CLOCK:
+        # Null where a warm run compiled: its wall is then no measure of a run without compiling.
+        metric = Metric.COMPILE_ELAPSED if Metric.COMPILE_ELAPSED in evidence.pairs else Metric.BUILD_SPAN
+    else:
+        metric = Metric.WARM_MODULE if evidence.decided_by is DecidedBy.WARM else Metric.COLD_MODULE
+    if metric not in evidence.pairs:
+        raise InputError(f"damaged report: {metric.value} does not have a value for every complete sample")
+    return metric
+
+
+def _weighed_verdict(evidence: Evidence, metric: Metric, weighed: TimeEvidence) -> tuple[Verdict, VerdictReason]:
+    if weighed.support is Support.INSIDE:
+        if evidence.exact is Exact.SAME:
+            return Verdict.UNCHANGED, VerdictReason.INSIDE_BAND
+        return Verdict.INCONCLUSIVE, VerdictReason.INSIDE_BAND_FACTS_DIFFER
+    if weighed.support is Support.TOO_FEW:
+        return Verdict.INCONCLUSIVE, VerdictReason.TOO_FEW_SAMPLES
+    if weighed.support is Support.OVERLAP:
+        return Verdict.INCONCLUSIVE, VerdictReason.SAMPLES_OVERLAP
+    if metric is Metric.COMPILE_ELAPSED and _owed_to_warm_run(evidence, weighed.change):
+        return Verdict.INCONCLUSIVE, VerdictReason.WARM_RUN_MOVED
+    if weighed.change > 0:
+        return Verdict.REGRESSED, VerdictReason.TIME_SUPPORTED
+    if evidence.decided_by is DecidedBy.WARM and _regressed(evidence, Metric.COLD_MODULE):
+        return Verdict.INCONCLUSIVE, VerdictReason.COLD_TIME_REGRESSED
+    return Verdict.IMPROVED, VerdictReason.TIME_SUPPORTED
+
+
+def _owed_to_warm_run(evidence: Evidence, change: float) -> bool:
+    """Whether cold wall minus warm wall moved because of the warm run: a slower warm run is no faster compile."""
+    if Metric.WARM_WALL not in evidence.pairs or Metric.BUILD_SPAN not in evidence.pairs:
+        return False
+    warm_before, warm_after = evidence.pairs[Metric.WARM_WALL]
+    span_before, span_after = evidence.pairs[Metric.BUILD_SPAN]
+    from_warm_run = (warm_before.median - warm_after.median) / change
+    seen_in_loads = (span_after.median - span_before.median) / change
+    return from_warm_run > 0.5 and seen_in_loads < 0.5
+
+
+def _regressed(evidence: Evidence, metric: Metric) -> bool:
+    pair = evidence.pairs.get(metric)
+    weighed = weigh(*pair) if pair else None
+    return weighed is not None and weighed.support is Support.SUPPORTED and weighed.change > 0
+
+
+def _change_text(metric: Metric, before: Timed, after: Timed) -> str:
+    delta = _delta(before, after)
+    size = f"{abs(delta.change):,.1f} ms" if delta.percent is None else f"{abs(delta.percent):,.1f} %"
+    way = "did not move" if not delta.change else f"{'fell' if delta.change < 0 else 'rose'} by {size}"
+    return f"{metric.value} {way} ({before.median:,.1f} to {after.median:,.1f} ms)"
+
+
+def _reason_text(reason: VerdictReason, before: Timed, after: Timed, weighed: TimeEvidence) -> str:
+    """The clause that says what the samples make of the change."""
+    band = f"{weighed.band:,.1f} ms"
+    arms = f"{len(before.values)} against {len(after.values)} samples"
+    odds = (
+        f"{arms}, p = {weighed.p}"
+        if weighed.p is None or weighed.p.denominator <= 1000
+        else (f"{arms}, p = {float(weighed.p):.2g}")
+    )
+    more = (
+        f"about {weighed.needed} samples an arm may settle it"
+        if weighed.needed
+        else f"more than {MAX_JUDGED_SAMPLES} samples an arm would be needed"
+    )
+    texts = {
+        VerdictReason.INSIDE_BAND: f"inside the noise band of {band} in {arms}",
+        VerdictReason.INSIDE_BAND_FACTS_DIFFER: f"inside the noise band of {band}, though the exact facts differ",
+        VerdictReason.TOO_FEW_SAMPLES: f"beyond the noise band of {band}, but {arms} are too few to tell; {more}",
+        VerdictReason.SAMPLES_OVERLAP: f"beyond the noise band of {band}, but the samples overlap ({odds}); {more}",
+        VerdictReason.WARM_RUN_MOVED: "but that is owed to the wall time of the warm run, not to compiling",
+        VerdictReason.COLD_TIME_REGRESSED: "but the cold run takes longer now",
+        VerdictReason.TIME_SUPPORTED: f"beyond the noise band of {band} ({odds})",
+    }
+    return texts[reason]
+
+
+def comparison_warnings(
+    baseline: Report, candidate: Report, ruling: Ruling, evidence: Evidence | None
+) -> tuple[Notice, ...]:
+    """What a reader must know before trusting the verdict; those of one report say which."""
+    notices = [
+        dataclasses.replace(notice, text=f"{name}: {notice.text}")
+        for name, report in (("baseline", baseline), ("candidate", candidate))
+        for notice in _arm_warnings(report, ruling.metric)
+    ]
+    notices += _environment_warnings(baseline, candidate)
+    if evidence is not None:
+        notices += _evidence_warnings(baseline, candidate, ruling, evidence)
+    return tuple(notices)
+
+
+def _arm_warnings(report: Report, metric: Metric | None) -> list[Notice]:
+    """Warnings about one report, and those that it holds itself."""
+    samples, asked = len(complete_runs(report)), report.options.samples
+    notices = []
+    if 0 < samples < asked:
+        notices.append(Notice("partial-report", f"{samples} of {asked} samples are complete; those are judged"))
+    if 0 < samples < MIN_JUDGED_SAMPLES:
+        text = f"{samples} sample{'s' if samples > 1 else ''}: fewer than three can never show a change of time"
+        notices.append(Notice("few-samples", text))
+    if samples > MAX_JUDGED_SAMPLES:
+        text = f"times of the first {MAX_JUDGED_SAMPLES} of {samples} samples are judged"
+        notices.append(Notice("many-samples", text))
+    if samples and metric is not None:
+        figure = _judged_values(report, metric)
+        notices += sample_warnings(figure.values, metric.value) if figure else ()
+        if figure and noise_band(figure) > 0.1 * abs(figure.median) > 0:
+            scatter = f"{figure.mad:,.1f} around {figure.median:,.1f} ms"
+            text = f"{metric.value} scatters by {scatter}, which hides small changes"
+            notices.append(Notice("noisy-samples", text))
+    unrecorded = {
+        process.path
+        for runs in complete_runs(report)
+        for run in runs
+        for process in run.processes
+        if process.end is ProcessEnd.UNRECORDED and process.warp is not None
+    }
+    if unrecorded:
+        paths = ", ".join(sorted(unrecorded)[:5])
+        text = f"the end of process {paths} was not recorded: its last launches may be missing"
+        notices.append(Notice("end-not-recorded", text))
+    notices += machine_warnings(report.environment)
+    known = {notice.name for notice in notices}
+    return notices + [notice for notice in report.warnings if notice.name not in known]
+
+
+def _environment_warnings(baseline: Report, candidate: Report) -> list[Notice]:
+    notices = []
+    before, after = baseline.environment.variables, candidate.environment.variables
+    differing = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    if differing:
+        text = f"the environment differs in {', '.join(differing[:10])}"
+        notices.append(Notice("environment-differs", text))
+    if baseline.probe_version != candidate.probe_version:
+        text = f"measured by different probes: {baseline.probe_version} and {candidate.probe_version}"
+        notices.append(Notice("probe-differs", text))
+    return notices
+
+
+def _evidence_warnings(baseline: Report, candidate: Report, ruling: Ruling, evidence: Evidence) -> list[Notice]:
+    """Where the evidence says more than the verdict."""
+    notices = []
+    before, after = _summary(baseline), _summary(candidate)
+    if evidence.topology.order is LaunchOrder.PREFIX:
+        text = f"of some threads only counts and the first {PREFIX_LAUNCHES:,} launches could be compared"
+        notices.append(Notice("order-not-compared", text))
+    if before.error_loads != after.error_loads:
+        text = f"loads that failed: {before.error_loads} in the baseline, {after.error_loads} in the candidate"
+        notices.append(Notice("error-loads-differ", text))
+    if after.warm_builds > before.warm_builds:
+        text = f"the warm run compiles more: {before.warm_builds} builds in the baseline, {after.warm_builds} now"
+        notices.append(Notice("warm-builds-more", text))
+    if ruling.verdict is Verdict.IMPROVED and _regressed(evidence, Metric.COLD_WALL):
+        text = f"the whole cold run takes longer: {_change_text(Metric.COLD_WALL, *evidence.pairs[Metric.COLD_WALL])}"
+        notices.append(Notice("cold-wall-regressed", text))
+    if _machine_may_have_moved(evidence, ruling):
+        text = (
+            "both reports build the very same, and the wall time of the warm run moved the same way: the machine may"
+            " have changed between them; measure both again, interleaved"
+        )
+        notices.append(Notice("machine-moved", text))
+    digests = [{run.output.stdout_digest for run, _ in complete_runs(report)} for report in (baseline, candidate)]
+    if all(len(seen) == 1 for seen in digests) and digests[0] != digests[1]:
+        notices.append(Notice("output-differs", "the program prints something else in the candidate"))
+    return notices
+
+
+def _machine_may_have_moved(evidence: Evidence, ruling: Ruling) -> bool:
+    if ruling.verdict not in {Verdict.IMPROVED, Verdict.REGRESSED} or evidence.decided_by is not DecidedBy.CLOCK:
+        return False
+    pair = evidence.pairs.get(Metric.WARM_WALL)
+    if pair is None or evidence.exact is not Exact.SAME or evidence.identities.moved:
+        return False
+    walls = _delta(*pair)
+    slower = ruling.verdict is Verdict.REGRESSED
+    return walls.outside_band and (walls.change > 0) is slower
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Rendering
 # ---------------------------------------------------------------------------------------------------------------------
@@ -2204,25 +4191,27 @@ def render_log_report(report: LogReport) -> str:
     return bounded_text(lines)
 
 
-def bounded_text(lines: list[str]) -> str:
+def bounded_text(lines: Sequence[str]) -> str:
     """Lines as text that is safe for a terminal, within the limits of lines and characters."""
-    text = [printable(line) for line in lines]
-    total = 0
-    for index, line in enumerate(text):
-        total += len(line) + 1
-        if index >= TEXT_LINES - 1 or total > TEXT_CHARACTERS - 100:
-            if index == len(text) - 1 and total <= TEXT_CHARACTERS:
+    text = [printable(line) + "\n" for line in lines]
+    if len(text) > TEXT_LINES or sum(map(len, text)) > TEXT_CHARACTERS:
+        kept: list[str] = []
+        room = TEXT_CHARACTERS - 80  # for the line that says what is missing
+        for line in text[: TEXT_LINES - 1]:
+            room -= len(line)
+            if room < 0:
                 break
-            text[index:] = [f"... {len(text) - index} more lines: --json FILE has all of it"]
-            break
-    return "".join(line + "\n" for line in text)
+            kept.append(line)
+        text = [*kept, f"... {len(text) - len(kept)} more lines: --json FILE has all of it\n"]
+    return "".join(text)
 
 
-def printable(text: str) -> str:
-    """`text` with everything that a terminal could act on as an escape like \x1b."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
+def printable(text: str, limit: int | None = None) -> str:
+    """`text` with everything that a terminal could act on as an escape like \x1b, at most `limit` characters."""
+    shown = text if limit is None else text[:limit]
+    if not shown.isprintable():
+        shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in shown)
+    return shown if limit is None or len(shown) <= limit >= len(text) else f"{shown[: limit - 3]}..."
 
 
 def _log_head(report: LogReport) -> list[str]:
@@ -2233,8 +4222,8 @@ def _log_head(report: LogReport) -> list[str]:
     if not summary.records:
         lines = [
             f"{shown}: no module line of Warp",
-            "Warp prints them to stdout at log level INFO; a program may have raised the level, set a logger of its own",
-            "or redirected its output. `measure` does not depend on them.",
+            "Warp prints them to stdout at log level INFO; a program may have raised the level, set a logger of its",
+            "own or redirected its output. `measure` does not depend on them.",
         ]
         return [*lines, unreadable] if summary.unreadable else lines
     versions = ", Warp " + ", ".join(report.warp_versions[:4]) if report.warp_versions else ""
@@ -2248,7 +4237,8 @@ def _log_head(report: LogReport) -> list[str]:
         f"error       {summary.error:>7}  {_ms(summary.error_ms)}",
     ]
     if summary.no_status:
-        lines.append(f"no status   {summary.no_status:>7}  {_ms(summary.no_status_ms)}  (Warp before 1.3, or a torn line)")
+        note = "(Warp before 1.3, or a torn line)"
+        lines.append(f"no status   {summary.no_status:>7}  {_ms(summary.no_status_ms)}  {note}")
     if summary.unreadable:
         lines.append(unreadable)
     if summary.starts > 1:
@@ -2275,7 +4265,10 @@ def _log_flag_lines(flags: LogFlags) -> list[str]:
         ("SEVERAL HASHES of a module at one device and block_dim", several),
         ("COMPILED AGAIN: the same identity more than once", again),
         ("ERRORS by module", _error_rows(flags.errors)),
-        (f"CACHED LOADS slower than {SLOW_CACHED_LOAD_MS:.0f} ms, or {MANY_CACHED_LOADS} and more of a module", cached),
+        (
+            f"CACHED LOADS slower than {SLOW_CACHED_LOAD_MS:.0f} ms, or {MANY_CACHED_LOG_RECORDS} and more of a module",
+            cached,
+        ),
     ]
     lines = []
     for title, rows in blocks:
@@ -2320,16 +4313,15 @@ def _log_table(builds: tuple[LogBuild, ...]) -> list[str]:
                 _log_row(digits or "-", device, block_dim, name, same) for (name, digits), same in identities.items()
             ]
     rows.sort(key=lambda row: -row[0])
-    lines = [f"{'ms':>14}  {'compiled':>8} {'cached':>6} {'error':>5}  {'hash':7}  device and block_dim, module"]
+    title = "device, block_dim, module (xN: N identities)"
+    lines = [f"{'ms':>14}  {'compiled':>8} {'cached':>6} {'error':>5}  {'hash':7}  {title}"]
     lines += [text for _, text in rows[:_LOG_TABLE_ROWS]]
     if len(rows) > _LOG_TABLE_ROWS:
         lines.append(f"... {len(rows) - _LOG_TABLE_ROWS} more rows: --json FILE has all of them")
     return lines
 
 
-def _log_row(
-    digits: str, device: str, block_dim: int | None, name: str, builds: list[LogBuild]
-) -> tuple[float, str]:
+def _log_row(digits: str, device: str, block_dim: int | None, name: str, builds: list[LogBuild]) -> tuple[float, str]:
     """The time of all loads of one row, and the row."""
     ms = sum(build.ms for build in builds)
     counts = {status: sum(build.count for build in builds if build.status is status) for status in Status}
@@ -2754,6 +4746,205 @@ def _warning_lines(warnings: Sequence[Notice], rows: int) -> list[str]:
     return ["WARNINGS", *lines, *more] if lines else []
 
 
+# Rendering of a comparison
+
+MAX_TABLE_ROWS = 12
+MAX_CELL_CHARACTERS = 60
+
+
+class TextFormat(str, enum.Enum):
+    """How a result is written for readers."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for readers; `rows` may hold more than is shown."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    cell_limit: int = MAX_CELL_CHARACTERS
+
+
+def markdown_text(text: str) -> str:
+    """Text that Markdown shows as it is: no formatting, link, HTML, table cell or mention comes of it."""
+    entities = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
+    return "".join(f"\\{c}" if c in "\\`*_{}[]#|~$" else entities.get(c, c) for c in text)
+
+
+def render_comparison(comparison: Comparison, style: TextFormat) -> str:
+    """The text of `compare`: the verdict, why, and the tables; at most 120 lines and 10,000 characters."""
+    by = f" ({comparison.decided_by.value})" if comparison.decided_by else ""
+    why = printable(comparison.why, 1_000)
+    if style is TextFormat.MARKDOWN:
+        lines = [f"**{comparison.verdict.value.upper()}**{by}: {markdown_text(why)}"]
+    else:
+        lines = [f"{comparison.verdict.value.upper()}{by}: {why}"]
+    for table in _comparison_tables(comparison):
+        lines += ["", *_render_table(table, style)]
+    return bounded_text(lines)
+
+
+def _render_table(table: Table, style: TextFormat) -> list[str]:
+    """A title line, a header line, and up to 12 rows."""
+    hidden = len(table.rows) - MAX_TABLE_ROWS
+    rows = [[printable(cell, table.cell_limit) for cell in row] for row in table.rows[:MAX_TABLE_ROWS]]
+    more = [f"... and {hidden} more in --json FILE"] if hidden > 0 else []
+    if style is TextFormat.MARKDOWN:
+        cells = [[markdown_text(cell) for cell in row] for row in (table.columns, *rows)]
+        separator = ["---"] * len(table.columns)
+        grid = [f"| {' | '.join(row)} |" for row in (cells[0], separator, *cells[1:])]
+        return [f"### {markdown_text(table.title)}", "", *grid, *(["", *more] if more else [])]
+    widths = [max(len(row[index]) for row in (table.columns, *rows)) for index in range(len(table.columns))]
+    lines = [table.title]
+    for row in (table.columns, *rows):
+        padded = [
+            cell.rjust(width) if index and _looks_numeric(rows, index) else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(f"  {'  '.join(padded)}".rstrip())
+    return lines + [f"  {line}" for line in more]
+
+
+def _looks_numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
+    return all(row[column][:1] in "+-0123456789" for row in rows)
+
+
+def _comparison_tables(comparison: Comparison) -> list[Table]:
+    """The tables in the order of what a reader asks next; empty ones are left out."""
+    tables = [
+        _arms_table(comparison),
+        Table(
+            "Warnings",
+            ("name", "what"),
+            tuple((notice.name, notice.text) for notice in comparison.warnings),
+            cell_limit=300,
+        ),
+        Table(
+            "Differences of the set-up",
+            ("what", "baseline", "candidate", ""),
+            tuple(
+                (item.name, item.baseline or "unknown", item.candidate or "unknown", "allowed" if item.allowed else "")
+                for item in comparison.differences
+            ),
+        ),
+        *_topology_tables(comparison),
+        _times_table(comparison),
+        _facts_table(comparison),
+        *_module_tables(comparison),
+        Table(
+            "Findings",
+            ("", "mechanism", "module", "cost"),
+            tuple(
+                (change, finding.mechanism, finding.module or "-", f"{finding.cost_ms:,.1f} ms")
+                for change, findings in (("gone", comparison.findings.gone), ("new", comparison.findings.new))
+                for finding in findings
+            ),
+        ),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _arms_table(comparison: Comparison) -> Table:
+    rows = []
+    for name, arm in (("baseline", comparison.baseline), ("candidate", comparison.candidate)):
+        commit = f"{arm.git_commit[:10]}{' and changes' if arm.git_dirty else ''}" if arm.git_commit else "-"
+        samples = f"{arm.complete_samples} of {arm.requested_samples}"
+        rows.append((name, samples, arm.label or "-", commit, arm.created, shlex.join(arm.command)))
+    return Table("Reports", ("", "samples", "label", "commit", "created", "command"), tuple(rows))
+
+
+def _topology_tables(comparison: Comparison) -> list[Table]:
+    topology = comparison.topology
+    if topology is None:
+        return []
+    state = {True: "the same", False: "changed", None: "not verified"}[topology.equal]
+    order = f", order: {topology.order.value}" if topology.order else ""
+    summary = (state + order, f"{topology.baseline_launches:,}", f"{topology.candidate_launches:,}")
+    counts = tuple((_launch_cell(item.launch), f"{item.baseline:,}", f"{item.candidate:,}") for item in topology.counts)
+    renames = tuple(
+        (f"{item.baseline_kernel} in {item.baseline_module}", f"{item.candidate_kernel} in {item.candidate_module}")
+        for item in comparison.renames
+    )
+    return [
+        Table("Launches", ("launches", "baseline", "candidate"), (summary,)),
+        Table("Launches that happen another number of times", ("launch", "baseline", "candidate"), counts),
+        Table("Renamed kernels (same content, allowed)", ("baseline", "candidate"), renames),
+    ]
+
+
+def _launch_cell(view: LaunchView) -> str:
+    return f"{_launch_text(view)}, content {view.content[:7]}"
+
+
+def _times_table(comparison: Comparison) -> Table:
+    rows = []
+    for metric, delta in comparison.deltas.items():
+        if not delta.baseline.median and not delta.candidate.median:
+            continue
+        percent = "-" if delta.percent is None else f"{delta.percent:+,.1f} %"
+        note = "" if delta.outside_band else "noise"
+        if metric is comparison.metric:
+            note = f"decides{', noise' if note else ''}"
+        rows.append(
+            (
+                metric.value,
+                f"{delta.baseline.median:,.1f}",
+                f"{delta.candidate.median:,.1f}",
+                f"{delta.change:+,.1f}",
+                percent,
+                f"{comparison.bands[metric]:,.1f}",
+                note,
+            )
+        )
+    return Table("Times (medians, ms)", ("", "baseline", "candidate", "change", "%", "band", ""), tuple(rows))
+
+
+def _facts_table(comparison: Comparison) -> Table:
+    rows = tuple(
+        (item.fact.value, f"{item.baseline:,}", f"{item.candidate:,}", f"{item.candidate - item.baseline:+,}")
+        for item in comparison.facts
+    )
+    state = f": {comparison.exact.value}" if comparison.exact else ""
+    return Table(f"Exact facts{state}", ("", "baseline", "candidate", "change"), rows)
+
+
+def _module_tables(comparison: Comparison) -> list[Table]:
+    """Whether the hash of each module moved: the receipt for an option that was meant to arrive."""
+    changes = comparison.identities
+    if changes is None:
+        return []
+    groups = (
+        ("moved", changes.moved),
+        ("added", changes.added),
+        ("removed", changes.removed),
+        ("unknown", changes.unknown),
+        ("same", changes.same),
+    )
+    rows = tuple(
+        (
+            state,
+            item.name if item.renamed_to is None else f"{item.name}, now {item.renamed_to}",
+            item.device if item.block_dim is None else f"{item.device}, {item.block_dim}",
+            _hash_cell(item.baseline),
+            _hash_cell(item.candidate),
+        )
+        for state, items in groups
+        for item in items
+    )
+    told = ", ".join(f"{len(items)} {state}" for state, items in groups if items)
+    nothing = "" if any(items for _, items in groups[:4]) else "; no hash moved, so no option arrived in a module"
+    return [Table(f"Modules: {told}{nothing}", ("hash", "module", "at", "baseline", "candidate"), rows)]
+
+
+def _hash_cell(hashes: Sequence[str]) -> str:
+    shown = " ".join(text[:7] for text in hashes[:4])
+    return f"{shown} and {len(hashes) - 4} more" if len(hashes) > 4 else shown or "-"
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Recorder: everything between the two markers runs inside the target, nothing else does. Python 3.8 syntax; at start-up
 # it imports only what the interpreter has loaded already. Facts go to one append-only file per process, a JSON object a
@@ -2771,6 +4962,8 @@ MAIN_STREAM_IDS = 65536  # ids buffered for the first launching thread, 4 bytes 
 OTHER_STREAM_IDS = 4096  # the same for each further thread
 MAX_DISTINCT_LAUNCHES = 100000  # beyond, dims are no longer told apart
 MAX_HOOK_ERRORS = 20
+MAX_CONFIG_EVENTS = 200
+MAX_STATES = 5000  # module states described a process; what comes after has no known cause
 MAX_TEXT = 400  # characters kept of a constant's or static value's repr
 
 
@@ -2796,7 +4989,7 @@ def text_of(value: Any) -> str:
     try:
         text = repr(value)
     except Exception as error:
-        text = "<%s: repr failed with %s>" % (type(value).__name__, type(error).__name__)
+        text = f"<{type(value).__name__}: repr failed with {type(error).__name__}>"
     return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "..."
 
 
@@ -2839,6 +5032,17 @@ class LoadRecord:
             self.stack[-1][1] = now
 
 
+class HashFrame:
+    """What Warp's hasher met while it hashed one item: a module, a kernel, a function or a body."""
+
+    def __init__(self) -> None:
+        self.adjoints: list[str] = []  # digests of bodies
+        self.functions: dict[str, str] = {}  # key -> digest
+        self.constants: dict[str, str] = {}
+        self.types: list[str] = []
+        self.calls: list[str] = []
+
+
 class Stream:
     """The launch numbers of one thread: a mapped file, so that what SIGKILL leaves can still be read.
 
@@ -2854,7 +5058,7 @@ class Stream:
         self.position = 1
         self.mapped = True
         try:
-            path = "%s.%d.ids" % (recorder.base, self.thread)
+            path = f"{recorder.base}.{self.thread}.ids"
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             try:
                 # Real blocks, not a hole: a store into a mapped hole of a full disk kills the process.
@@ -2864,7 +5068,7 @@ class Stream:
             finally:
                 os.close(descriptor)
         except Exception as error:
-            recorder.note_error("launch buffer in memory only, a kill loses up to %d launches" % size, error)
+            recorder.note_error(f"launch buffer in memory only, a kill loses up to {size} launches", error)
             self.mapped = False
             buffer = mmap.mmap(-1, 4 * (size + 1))
         self.slots = memoryview(buffer).cast("I")
@@ -2901,7 +5105,7 @@ class Recorder:
         """Open the books of this process; after a fork with what it has from its parent."""
         now = time.monotonic_ns()
         self.pid = os.getpid()
-        self.base = os.path.join(self.config["records"], "%d-%d" % (self.pid, now))
+        self.base = os.path.join(self.config["records"], f"{self.pid}-{now}")
         self.thread_numbers = itertools.count()
         self.streams: dict[int, Stream] = {}
         self.thread_indices: dict[int, int] = {}
@@ -2910,6 +5114,9 @@ class Recorder:
         self.hash_ns = 0
         self.hashings = 0
         self.error_count = 0
+        self.config_events = 0
+        self.states_written = 0
+        self.driver_cache_off = os.environ.get("CUDA_CACHE_DISABLE") == "1"
         self.ended = False
         if inherited is None:
             self.entry_numbers = itertools.count(1)
@@ -2936,7 +5143,7 @@ class Recorder:
                 "how": "exec" if inherited is None else "fork",
                 "argv": command_line(),
                 "executable": sys.executable,
-                "python": "%d.%d.%d" % sys.version_info[:3],
+                "python": ".".join(str(part) for part in sys.version_info[:3]),
             }
         )
         os.environ["_WARP_COMPILE_PROBE_PROCESS"] = os.path.basename(self.base)
@@ -2960,7 +5167,7 @@ class Recorder:
         """A hook failed: written down, never raised in the target."""
         self.error_count += 1
         if self.error_count <= MAX_HOOK_ERRORS:
-            self.emit({"t": "error", "text": "%s: %s: %s" % (what, type(error).__name__, str(error)[:MAX_TEXT])})
+            self.emit({"t": "error", "text": f"{what}: {type(error).__name__}: {str(error)[:MAX_TEXT]}"})
 
     def finish(self, how: str, code: int | None = None) -> None:
         """Flush and write the end line, once."""
@@ -3013,7 +5220,8 @@ class Recorder:
     def preload_site(self) -> tuple[list[Any] | None, int | None, bool]:
         """Who called force_load, with how many workers, and whether for the CPU: it sits on another thread's stack
         when workers load. (None, None) when nobody did."""
-        for frame in sys._current_frames().values():
+        for innermost in sys._current_frames().values():
+            frame: Any = innermost
             while frame is not None:
                 if frame.f_code is self.force_load_code:
                     return self.site(frame.f_back), frame.f_locals.get("max_workers"), True
@@ -3124,12 +5332,14 @@ class Recorder:
         self.force_load_code = getattr(getattr(context, "force_load", None), "__code__", None)
         self.replaced: list[tuple[str, Any, Any]] = []
         for step in (
+            self.patch_options,
             self.patch_hasher,
             self.patch_phases,
             self.patch_aot,
             self.patch_launches,
             self.patch_graphs,
             self.patch_runtime,
+            self.patch_config,
             self.patch_caches,
         ):
             try:
@@ -3152,9 +5362,10 @@ class Recorder:
         self.replaced.append((name, original, replacement))
 
     def warp_imported(self, module: Any, started: int) -> None:
-        """`import warp` is over: its other modules are there now, and names that it had imported too early are mended."""
+        """`import warp` is over: its other modules are there now, names that it had imported too early are mended."""
         if hasattr(self, "context"):
             self.patch_timer()
+            self.patch_tape(module)
         for name, original, replacement in getattr(self, "replaced", []):
             if vars(module).get(name) is original:
                 setattr(module, name, replacement)
@@ -3169,6 +5380,18 @@ class Recorder:
                 "missing": self.missing(),
             }
         )
+
+    def patch_tape(self, warp: Any) -> None:
+        """Note each tape that the program begins to record: with one, backward code may be needed."""
+
+        def make(original: Any) -> Any:
+            def enter(tape: Any) -> Any:
+                self.emit({"t": "tape"})
+                return original(tape)
+
+            return enter
+
+        self.replace(warp.Tape, "__enter__", make)
 
     def missing(self) -> list[str]:
         """What cannot be recorded in this Warp, since it lacks what the hooks need."""
@@ -3237,11 +5460,29 @@ class Recorder:
                 "site": preloader if preloaded and site is None else site,
                 "workers": workers if preloaded else None,
                 "hash_ns": self.take_hash_time(digest),
+                **self.circumstances(names["self"]),
             }
             self.check_twins()
             self.push_load(fields)
         except Exception as error:
             self.note_error("start of a load", error)
+
+    def circumstances(self, module: Any) -> dict[str, Any]:
+        """What a load happened under: a graph capture, options that never arrived, where options were set last."""
+        if not self.driver_cache_off and os.environ.get("CUDA_CACHE_DISABLE") == "1":
+            self.driver_cache_off = True
+            self.cache_event("driver-cache-off", None, None)
+        config = self.warp_config.__dict__
+        unreached = [
+            [name, text_of(value), text_of(config[name])]
+            for name, value in self.copied_options.get(module, {}).items()
+            if module.options.get(name) == value and config.get(name) != value
+        ]
+        return {
+            "in_capture": self.active_capture() is not None,
+            "unreached": unreached,
+            "options_site": self.option_sites.get(module),
+        }
 
     def push_load(self, fields: dict[str, Any]) -> LoadRecord:
         load = LoadRecord(fields, time.monotonic_ns())
@@ -3262,8 +5503,7 @@ class Recorder:
                 status = "error"
             fields = load.fields
             fields.pop("timer", None)
-            if status != "cached":
-                self.write_state(fields["hash"])
+            self.write_state(fields["hash"])
             fields.update(
                 {
                     "t": "load",
@@ -3318,12 +5558,13 @@ class Recorder:
                 {
                     "name": module.name,
                     "hash": None,
-                    "device": "sm_%s" % arch if device is None and arch else str(device),
+                    "device": f"sm_{arch}" if device is None and arch else str(device),
                     "block_dim": block_dim,
                     "kind": "aot",
                     "site": self.site(sys._getframe(2)),
                     "workers": None,
                     "hash_ns": 0,
+                    **self.circumstances(module),
                 }
             )
         except Exception as error:
@@ -3434,15 +5675,15 @@ class Recorder:
     # -- hashing: what explains a build, copied as text while Warp computes it --------------------------------------
 
     def patch_hasher(self) -> None:
-        hasher = self.context.ModuleHasher
-        self.hash_frames: dict[int, list[dict[str, Any]]] = {}
+        """Follow Warp's hasher through a module: each item it hashes has a frame that collects what belongs to it."""
+        self.hash_frames: dict[int, list[HashFrame]] = {}
 
         def make_init(original: Any) -> Any:
             def init(hasher: Any, *args: Any, **keywords: Any) -> None:
                 thread = _thread.get_ident()
                 outer = self.hash_frames.get(thread)
-                frames: list[dict[str, Any]] = [{"functions": {}}]
-                self.hash_frames[thread] = frames
+                root = HashFrame()
+                self.hash_frames[thread] = [root]
                 start = time.monotonic_ns()
                 try:
                     original(hasher, *args, **keywords)
@@ -3451,89 +5692,70 @@ class Recorder:
                         del self.hash_frames[thread]
                     else:
                         self.hash_frames[thread] = outer
-                self.end_hashing(hasher, args, frames[0], time.monotonic_ns() - start)
+                self.end_hashing(hasher, args, root, time.monotonic_ns() - start)
 
             return init
-
-        def make_hash_adjoint(original: Any) -> Any:
-            def hash_adjoint(hasher: Any, adjoint: Any) -> Any:
-                frames = self.hash_frames.get(_thread.get_ident())
-                if frames is None:
-                    return original(hasher, adjoint)
-                frames.append({"references": None, "functions": {}})
-                try:
-                    digest = original(hasher, adjoint)
-                finally:
-                    frame = frames.pop()
-                self.note_adjoint(adjoint, digest, frame, frames[-1])
-                return digest
-
-            return hash_adjoint
-
-        def make_hash_function(original: Any) -> Any:
-            def hash_function(hasher: Any, function: Any) -> Any:
-                frames = self.hash_frames.get(_thread.get_ident())
-                if frames is None:
-                    return original(hasher, function)
-                frames.append({"adjoints": [], "functions": {}})
-                try:
-                    digest = original(hasher, function)
-                finally:
-                    frame = frames.pop()
-                self.note_function(function, digest, frame, frames[-1])
-                return digest
-
-            return hash_function
 
         def make_get_references(original: Any) -> Any:
             def get_references(adjoint: Any) -> Any:
                 result = original(adjoint)
                 frames = self.hash_frames.get(_thread.get_ident())
-                if frames and "references" in frames[-1]:
-                    constants, types_used, functions = result
-                    frames[-1]["references"] = (
-                        {str(name): text_of(value) for name, value in constants.items()},
-                        [getattr(item, "__name__", None) or getattr(item, "key", "?") for item in types_used],
-                        [function.key for function in functions],
-                    )
+                if frames is not None:
+                    self.note_references(result, frames[-1])
                 return result
 
             return get_references
 
-        def make_hash_kernel(original: Any) -> Any:
-            def hash_kernel(hasher: Any, kernel: Any, *args: Any) -> Any:
+        hasher = self.context.ModuleHasher
+        self.replace(hasher, "__init__", make_init)
+        self.replace(hasher, "hash_adjoint", self.framed(self.note_adjoint))
+        self.replace(hasher, "hash_function", self.framed(self.note_function))
+        self.replace(hasher, "hash_kernel", self.framed(self.note_kernel))
+        self.replace(self.codegen.Adjoint, "get_references", make_get_references)
+
+    def framed(self, note: Any) -> Any:
+        """A hook of a hashing method: `note(item, digest, its frame, the enclosing frame)` follows the original."""
+
+        def make(original: Any) -> Any:
+            def hash_item(hasher: Any, item: Any, *args: Any) -> Any:
                 frames = self.hash_frames.get(_thread.get_ident())
                 if frames is None:
-                    return original(hasher, kernel, *args)
-                frames.append({"adjoints": [], "functions": {}})
+                    return original(hasher, item, *args)
+                frames.append(HashFrame())
                 try:
-                    digest = original(hasher, kernel, *args)
+                    digest = original(hasher, item, *args)
                 finally:
                     frame = frames.pop()
-                self.note_kernel(kernel, digest, frame)
+                note(item, digest, frame, frames[-1])
                 return digest
 
-            return hash_kernel
+            return hash_item
 
-        self.replace(hasher, "__init__", make_init)
-        self.replace(hasher, "hash_adjoint", make_hash_adjoint)
-        self.replace(hasher, "hash_function", make_hash_function)
-        self.replace(hasher, "hash_kernel", make_hash_kernel)
-        self.replace(self.codegen.Adjoint, "get_references", make_get_references)
+        return make
 
     def write_once(self, kind: str, digest: str, make: Any) -> None:
         if kind + digest not in self.written:
             self.written.add(kind + digest)
             self.emit(dict({"t": kind, "digest": digest}, **make()))
 
-    def note_adjoint(self, adjoint: Any, digest: bytes, frame: dict[str, Any], outer: dict[str, Any]) -> None:
+    def note_references(self, references: Any, frame: HashFrame) -> None:
+        """What Warp found that a body refers to: (constants by name, types, functions)."""
+        try:
+            constants, types_used, functions = references
+            frame.constants = {str(name): text_of(value) for name, value in constants.items()}
+            frame.types = [str(getattr(item, "__name__", None) or getattr(item, "key", "?")) for item in types_used]
+            frame.calls = [function.key for function in functions]
+        except Exception as error:
+            self.note_error("references of an adjoint", error)
+
+    def note_adjoint(self, adjoint: Any, digest: bytes, frame: HashFrame, outer: HashFrame) -> None:
+        """A body was hashed, that of a kernel or one of a function's."""
         try:
             name = digest.hex()
-            outer.setdefault("adjoints", []).append(name)
-            outer["functions"].update(frame["functions"])
+            outer.adjoints.append(name)
+            outer.functions.update(frame.functions)
 
             def describe() -> dict[str, Any]:
-                constants, types_used, functions = frame["references"] or ({}, [], [])
                 # Warp 1.10 names the values that it has resolved `static_expressions`.
                 known = vars(adjoint)
                 resolved = known.get("resolved_static_expressions", known.get("static_expressions")) or {}
@@ -3546,11 +5768,11 @@ class Recorder:
                     "args": [
                         [label, self.type_name(kind), self.type_code(kind)] for label, kind in adjoint.arg_types.items()
                     ],
-                    "constants": constants,
-                    "types": types_used,
+                    "constants": frame.constants,
+                    "types": frame.types,
                     "statics": [[str(key), text_of(value)] for key, value in statics],
-                    "calls": functions,
-                    "functions": frame["functions"],
+                    "calls": frame.calls,
+                    "functions": frame.functions,
                 }
 
             self.write_once("adjoint", name, describe)
@@ -3570,32 +5792,37 @@ class Recorder:
             # An annotation without a code; Warp refuses such a kernel later.
             return text_of(kind)
 
-    def note_function(self, function: Any, digest: bytes, frame: dict[str, Any], outer: dict[str, Any]) -> None:
+    def note_function(self, function: Any, digest: bytes, frame: HashFrame, outer: HashFrame) -> None:
+        """A function was hashed, or its digest was known from an earlier caller."""
         try:
             name = digest.hex()
-            outer["functions"][function.key] = name
-            outer["functions"].update(frame["functions"])
+            outer.functions[function.key] = name
+            outer.functions.update(frame.functions)
             root = self.hash_frames[_thread.get_ident()][0]
-            root["functions"][function.key] = name
+            root.functions[function.key] = name
             module = getattr(function.module, "name", None)
             self.write_once(
                 "function",
                 name,
-                lambda: {"key": function.key, "module": module, "adjoints": frame["adjoints"]},
+                lambda: {"key": function.key, "module": module, "adjoints": frame.adjoints},
             )
         except Exception as error:
             self.note_error("hash of a function", error)
 
-    def note_kernel(self, kernel: Any, digest: bytes, frame: dict[str, Any]) -> None:
+    def note_kernel(self, kernel: Any, digest: bytes, frame: HashFrame, _outer: HashFrame) -> None:
+        """A kernel was hashed, a plain one or an instance of a generic one."""
         try:
             name = digest.hex()
+            # An instance of a generic kernel has no line of its own.
+            defined = (vars(kernel).get("generic_parent") or kernel).adj
             self.write_once(
                 "kernel",
                 name,
                 lambda: {
                     "key": kernel.key,
+                    "site": [defined.filename, defined.fun_lineno, defined.fun_name],
                     "module": kernel.module.name,
-                    "adjoint": frame["adjoints"][0] if frame["adjoints"] else None,
+                    "adjoint": frame.adjoints[0] if frame.adjoints else None,
                     "options": {str(key): text_of(value) for key, value in kernel.options.items()},
                     "overload": vars(kernel).get("generic_parent") is not None,
                 },
@@ -3603,7 +5830,7 @@ class Recorder:
         except Exception as error:
             self.note_error("hash of a kernel", error)
 
-    def end_hashing(self, hasher: Any, args: Any, root: dict[str, Any], spent: int) -> None:
+    def end_hashing(self, hasher: Any, args: Any, root: HashFrame, spent: int) -> None:
         """A module was hashed: keep its state as text until a load asks for it."""
         try:
             self.hash_ns += spent
@@ -3621,7 +5848,7 @@ class Recorder:
             self.pending_states[digest] = {
                 "options": {str(key): text_of(value) for key, value in options.items()},
                 "kernels": [key.hex() for key in hasher.unique_kernels],
-                "functions": root.get("functions", {}),
+                "functions": root.functions,
             }
             while len(self.pending_states) > 256:
                 self.pending_states.pop(next(iter(self.pending_states)))
@@ -3630,8 +5857,48 @@ class Recorder:
 
     def write_state(self, digest: str | None) -> None:
         state = self.pending_states.get(digest) if digest else None
-        if state is not None and digest is not None:
+        if state is not None and digest is not None and self.states_written < MAX_STATES:
+            self.states_written += 1
             self.write_once("state", digest, lambda: state)
+
+    def patch_options(self) -> None:
+        """Modules copy some of the configuration when they are created: remember what, to tell when a value that is
+        assigned later never arrives. And where the program last set options of a module."""
+        from weakref import WeakKeyDictionary
+
+        self.copied_options: Any = WeakKeyDictionary()  # module -> {name: value}
+        self.option_sites: Any = WeakKeyDictionary()  # module -> site
+        set_options_code = getattr(getattr(self.context, "set_module_options", None), "__code__", None)
+
+        def make_init(original: Any) -> Any:
+            def init(module: Any, *args: Any, **keywords: Any) -> None:
+                original(module, *args, **keywords)
+                try:
+                    config = self.warp_config.__dict__
+                    self.copied_options[module] = {
+                        name: value
+                        for name, value in module.options.items()
+                        if value is not None and name in config and config[name] == value
+                    }
+                except Exception as error:
+                    self.note_error("creation of a module", error)
+
+            return init
+
+        def make_mark(original: Any) -> Any:
+            def mark_modified(module: Any, *args: Any, **keywords: Any) -> Any:
+                try:
+                    frame = sys._getframe(1)
+                    if frame.f_code is set_options_code:
+                        self.option_sites[module] = self.site(frame)
+                except Exception as error:
+                    self.note_error("options of a module", error)
+                return original(module, *args, **keywords)
+
+            return mark_modified
+
+        self.replace(self.context.Module, "__init__", make_init)
+        self.replace(self.context.Module, "mark_modified", make_mark)
 
     # -- launches ------------------------------------------------------------------------------------------------
 
@@ -3924,11 +6191,12 @@ class Recorder:
         try:
             devices = [
                 [device.alias, str(device.name), getattr(device, "arch", None) or None]
-                for device in [runtime.cpu_device] + list(runtime.cuda_devices)
+                for device in [runtime.cpu_device, *runtime.cuda_devices]
             ]
-            versions = []
-            for value in (vars(runtime).get("toolkit_version"), vars(runtime).get("driver_version")):
-                versions.append(".".join(str(part) for part in value) if isinstance(value, tuple) else None)
+            versions = [
+                ".".join(str(part) for part in value) if isinstance(value, tuple) else None
+                for value in (vars(runtime).get("toolkit_version"), vars(runtime).get("driver_version"))
+            ]
             self.emit(
                 {
                     "t": "init",
@@ -4014,13 +6282,13 @@ class Recorder:
 
     # -- caches --------------------------------------------------------------------------------------------------
 
-    def patch_caches(self) -> None:
-        """Keep every kernel cache inside the sample, whatever the program sets, and note what it does to them."""
+    def patch_config(self) -> None:
+        """Map the cache directory that the program sets to its private twin, and note what it does to caching."""
         recorder = self
         config = self.warp_config
 
         class ConfigModule(type(config)):  # type: ignore[misc]
-            """The configuration module, with the cache directory mapped to its private twin."""
+            """The configuration module, with the cache directory mapped."""
 
             def __setattr__(self, name: str, value: Any) -> None:
                 if name == "kernel_cache_dir":
@@ -4030,13 +6298,37 @@ class Recorder:
                     value = recorder.private_directory(value)
                 elif name == "cache_kernels" and not value:
                     recorder.cache_event("caching-off", None, sys._getframe(1))
-                elif name in ("verbose", "quiet") and recorder.is_warp_frame(sys._getframe(1)):
+                else:
+                    recorder.config_event(name, self.__dict__.get(name), value, sys._getframe(1))
+                if name in ("verbose", "quiet") and recorder.is_warp_frame(sys._getframe(1)):
                     # Warp 1.14 to 1.17 warn of these names unless Warp itself is the direct caller.
-                    vars(self)[name] = value
+                    self.__dict__[name] = value
                     return
                 super().__setattr__(name, value)
 
         config.__class__ = ConfigModule
+
+    def config_event(self, name: str, before: Any, after: Any, frame: Any) -> None:
+        """An assignment to the configuration by the program itself."""
+        try:
+            if self.config_events < MAX_CONFIG_EVENTS and not self.is_warp_frame(frame) and before != after:
+                self.config_events += 1
+                self.emit(
+                    {
+                        "t": "config",
+                        "name": name,
+                        "before": text_of(before),
+                        "after": text_of(after),
+                        "at": time.monotonic_ns(),
+                        "site": self.site(frame),
+                    }
+                )
+        except Exception as error:
+            self.note_error("configuration", error)
+
+    def patch_caches(self) -> None:
+        """Keep every kernel cache inside the sample, and note when the program clears one."""
+        recorder = self
 
         def make_init_cache(original: Any) -> Any:
             def init_kernel_cache(path: Any = None) -> Any:
@@ -4055,7 +6347,7 @@ class Recorder:
         def make_clear(kind: str) -> Any:
             def make(original: Any) -> Any:
                 def clear(*args: Any, **keywords: Any) -> Any:
-                    recorder.cache_event(kind, vars(config).get("kernel_cache_dir"), sys._getframe(1))
+                    recorder.cache_event(kind, vars(recorder.warp_config).get("kernel_cache_dir"), sys._getframe(1))
                     return original(*args, **keywords)
 
                 return clear
@@ -4167,7 +6459,7 @@ class Twin:
         found = os.stat(real)
         self.identity = (found.st_dev, found.st_ino)
         note = self.private + ".identity"
-        text = "%s %d %d" % (real, found.st_dev, found.st_ino)
+        text = f"{real} {found.st_dev} {found.st_ino}"
         try:
             with open(note, encoding="utf-8") as file:
                 known = file.read()
@@ -4181,11 +6473,10 @@ class Twin:
             with open(note, "w", encoding="utf-8") as file:
                 file.write(text)
         if self.descriptor is not None:
-            try:
+            from contextlib import suppress
+
+            with suppress(OSError):  # the program may have closed it together with all others
                 os.close(self.descriptor)
-            except OSError:
-                # The program closed it together with all others.
-                pass
         self.descriptor = os.open(real, os.O_RDONLY)
 
     def gone(self) -> bool:
@@ -4209,7 +6500,7 @@ class Handover:
         self.module = module
         self.spec = module.__spec__
 
-    def create_module(self, spec: Any) -> Any:
+    def create_module(self, _spec: Any) -> Any:
         return self.module
 
     def exec_module(self, module: Any) -> None:
@@ -4276,11 +6567,11 @@ def bootstrap(config: dict[str, Any]) -> None:
     try:
         recorder = Recorder(config)
         recorder.watch_processes()
-        sys.meta_path.insert(0, Finder(recorder, config["known"]))  # type: ignore[arg-type]
+        sys.meta_path.insert(0, Finder(recorder, config["known"]))
     except Exception as error:
-        path = os.path.join(config["records"], "%d.failed" % os.getpid())
+        path = os.path.join(config["records"], f"{os.getpid()}.failed")
         with open(path, "w", encoding="utf-8") as file:
-            file.write("%s: %s" % (type(error).__name__, error))
+            file.write(f"{type(error).__name__}: {error}")
     inject = config["inject"]
     while inject in sys.path:
         sys.path.remove(inject)
@@ -4288,7 +6579,7 @@ def bootstrap(config: dict[str, Any]) -> None:
     sys.modules.pop("sitecustomize", None)
     # The one that the injected file hides, if any. Without one the ImportError that Python would have seen goes on to
     # the site module, which expects it and leaves no trace.
-    import sitecustomize  # noqa: F401
+    __import__("sitecustomize")
 
 
 # </recorder>
@@ -4338,13 +6629,14 @@ class KernelText:
 
     key: str
     module: str
+    site: Site
     adjoint: str | None
     options: dict[str, str]
     overload: bool
 
     @classmethod
     def from_json(cls, line: dict[str, Any]) -> KernelText:
-        return cls(line["key"], line["module"], line["adjoint"], line["options"], line["overload"])
+        return cls(line["key"], line["module"], Site(*line["site"]), line["adjoint"], line["options"], line["overload"])
 
 
 @dataclass(frozen=True)
@@ -4450,6 +6742,272 @@ def normal_source(source: str) -> str:
     return ast.dump(arguments) + "".join(ast.dump(statement) for statement in body)
 
 
+# Causes: what differs between a build and the closest earlier identity of its module in the same process.
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An earlier load of a module in the process: its hash, and what went into it where that was seen."""
+
+    load: Load
+    state: StateText | None
+
+
+class LoadTables:
+    """The loads of a process with what explains them, and the tables that they refer to."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.option_sets: dict[tuple[tuple[str, str], ...], int] = {}
+        self.built_kernels: dict[BuiltKernel, int] = {}
+
+    def explain(
+        self, loads: Sequence[Load], events: Sequence[CacheEvent], option_sites: dict[int, Site | None]
+    ) -> tuple[Load, ...]:
+        """`loads` in order of their start, builds with their cause. `option_sites` say by position in `loads` where
+        the program last set an option of the module."""
+        earlier: list[Loaded] = []
+        explained = {}
+        for position in sorted(range(len(loads)), key=lambda index: loads[index].start_ms or 0.0):
+            load = loads[position]
+            state = self.catalog.states.get(load.hash or "")
+            if state is not None:
+                load = dataclasses.replace(load, option_set=self._options(state), kernels=self._kernels(load, state))
+            if load.status is Status.COMPILED:
+                cause = cause_of(load, state, earlier, self.catalog, events)
+                load = dataclasses.replace(load, cause=with_option_site(cause, option_sites.get(position)))
+            explained[position] = load
+            if load.status is not Status.ERROR:
+                earlier.append(Loaded(load, state))
+        return tuple(explained[position] for position in range(len(loads)))
+
+    def _options(self, state: StateText) -> int:
+        return self.option_sets.setdefault(tuple(sorted(state.options.items())), len(self.option_sets))
+
+    def _kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
+        found = []
+        for digest in state.kernels:
+            kernel = self.catalog.kernels.get(digest)
+            if kernel is not None:
+                options = {**state.options, **kernel.options}
+                built = BuiltKernel(
+                    key=kernel.key,
+                    site=kernel.site,
+                    unique=len(state.kernels) == 1 and bool(re.search(r"_[0-9a-f]{8}$", load.name)),
+                    overload=kernel.overload,
+                    backward=options.get("enable_backward") == "True",
+                    unrolled=unrolled_copies(self.catalog.adjoints.get(kernel.adjoint or ""), options),
+                )
+                found.append(self.built_kernels.setdefault(built, len(self.built_kernels)))
+        return tuple(found)
+
+
+def with_option_site(cause: Cause, site: Site | None) -> Cause:
+    """The cause, with the place where the program set the option."""
+    changes = tuple(
+        dataclasses.replace(change, site=site)
+        if change.reason in (CauseReason.OPTION_CHANGED, CauseReason.OPTION_RESTATED)
+        else change
+        for change in cause.changes
+    )
+    return dataclasses.replace(cause, changes=changes)
+
+
+def unrolled_copies(text: AdjointText | None, options: dict[str, str]) -> int:
+    """The largest number of copies of a loop body that unrolling constant ranges makes, nested loops multiplied."""
+    if text is None:
+        return 1
+    try:
+        limit = int(options.get("max_unroll", "0"))
+        tree = ast.parse(textwrap.dedent(text.source))
+    except (SyntaxError, ValueError):
+        return 1
+    return _copies(tree, limit, text.constants)
+
+
+def _copies(node: ast.AST, limit: int, constants: dict[str, str]) -> int:
+    inner = max((_copies(child, limit, constants) for child in ast.iter_child_nodes(node)), default=1)
+    if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
+        return inner
+    if not isinstance(node.iter.func, ast.Name) or node.iter.func.id != "range":
+        return inner
+    try:
+        bounds = [ast.literal_eval(constants.get(ast.unparse(word), ast.unparse(word))) for word in node.iter.args]
+        count = len(range(*bounds))
+    except (ValueError, TypeError, SyntaxError):
+        return inner
+    return inner * count if 1 < count <= limit else inner
+
+
+def cause_of(
+    load: Load, state: StateText | None, earlier: Sequence[Loaded], catalog: Catalog, events: Sequence[CacheEvent]
+) -> Cause:
+    """Why a module was built, from the loads of the process before it."""
+    of_module = [item for item in earlier if item.load.name == load.name]
+    if not of_module:
+        return Cause(CauseReason.FIRST_BUILD, (), None)
+    on_device = [item for item in of_module if item.load.device == load.device]
+    if not on_device:
+        return Cause(CauseReason.NEW_DEVICE, (), None)
+    alike = [item for item in on_device if item.load.block_dim == load.block_dim]
+    if not alike:
+        return Cause(CauseReason.NEW_BLOCK_DIM, (), None)
+    same = [item for item in alike if item.load.hash == load.hash]
+    if same:
+        return Cause(CauseReason.SAME_HASH_AGAIN, cache_changes(same[-1].load, load, events), load.hash)
+    known = [(item, item.state) for item in alike if item.state is not None]
+    if state is None or not known:
+        return Cause(CauseReason.NOTHING_OBVIOUS, (), alike[-1].load.hash)
+    compared = [(state_changes(before, state, catalog), item.load.hash) for item, before in reversed(known)]
+    changes, digest = min(compared, key=lambda pair: len(pair[0]) or 1 << 30)
+    if not changes:
+        return Cause(CauseReason.NOTHING_OBVIOUS, (), digest)
+    reason = min((change.reason for change in changes), key=CAUSE_ORDER.index)
+    return Cause(reason, changes, digest)
+
+
+# Of several differences, the first of these is called the reason: what a program does before what follows from it.
+CAUSE_ORDER = (
+    CauseReason.KERNEL_ADDED,
+    CauseReason.KERNEL_REDEFINED,
+    CauseReason.GENERIC_INSTANCE_ADDED,
+    CauseReason.FUNCTION_CHANGED,
+    CauseReason.STRUCT_CHANGED,
+    CauseReason.OPTION_CHANGED,
+    CauseReason.OPTION_RESTATED,
+    CauseReason.KERNEL_REMOVED,
+    CauseReason.SAME_HASH_AGAIN,
+)
+
+# What Warp takes where an option is None, by what the device starts with; stating it moves the hash and nothing else.
+NONE_MEANS = {
+    ("optimization_level", "cpu"): "2",
+    ("optimization_level", "cuda"): "3",
+    ("mode", "cpu"): "'release'",
+    ("mode", "cuda"): "'release'",
+    ("enable_mathdx_gemm", "cuda"): "True",
+    ("enable_mathdx_solver", "cuda"): "True",
+    ("enable_mathdx_fft", "cuda"): "True",
+    ("enable_mathdx_gemm", "cpu"): "True",
+    ("enable_mathdx_solver", "cpu"): "True",
+    ("enable_mathdx_fft", "cpu"): "True",
+}
+
+
+def cache_changes(before: Load, after: Load, events: Sequence[CacheEvent]) -> tuple[Change, ...]:
+    """What the program did to its cache between two loads of the same hash."""
+    since, until = before.end_ms or 0.0, after.start_ms or 0.0
+    found = [event for event in events if since <= event.at_ms <= until]
+    found += [event for event in events if event.kind is CacheEventKind.CACHING_OFF and event.at_ms < since]
+    return tuple(Change(CauseReason.SAME_HASH_AGAIN, event.kind.value, None, event.path, event.site) for event in found)
+
+
+def state_changes(before: StateText, after: StateText, catalog: Catalog) -> tuple[Change, ...]:
+    """Every difference between two states of a module at one block_dim."""
+    changes = kernel_changes(before, after, catalog)
+    device = "cuda" if "output_arch" in after.options else "cpu"
+    for name in sorted({*before.options, *after.options} - {"block_dim"}):
+        old, new = before.options.get(name), after.options.get(name)
+        if old != new:
+            default = NONE_MEANS.get((name, device))
+            restated = {old, new} == {"None", default}
+            reason = CauseReason.OPTION_RESTATED if restated else CauseReason.OPTION_CHANGED
+            changes.append(Change(reason, name, old, new, None))
+    return tuple(changes)
+
+
+def kernel_changes(before: StateText, after: StateText, catalog: Catalog) -> list[Change]:
+    """Differences between the live kernels of two states: pairs under one key and argument types are compared."""
+    gone = [digest for digest in before.kernels if digest not in set(after.kernels)]
+    new = [digest for digest in after.kernels if digest not in set(before.kernels)]
+    changes: dict[Change, None] = {}
+    for digest in new:
+        kernel = catalog.kernels.get(digest)
+        if kernel is None:
+            continue
+        site = kernel.site
+        twin = closest_kernel(digest, [*gone, *before.kernels], catalog)
+        if twin is None:
+            if kernel.overload:
+                types = (
+                    ", ".join(kind for _, kind, _ in catalog.adjoints[kernel.adjoint].args) if kernel.adjoint else ""
+                )
+                changes[Change(CauseReason.GENERIC_INSTANCE_ADDED, kernel.key, None, types, site)] = None
+            else:
+                changes[Change(CauseReason.KERNEL_ADDED, kernel.key, None, None, site)] = None
+            continue
+        if twin in gone:
+            gone.remove(twin)
+        for change in body_changes(kernel, catalog.kernels[twin], catalog):
+            changes[change] = None
+    for digest in gone:
+        kernel = catalog.kernels.get(digest)
+        if kernel is not None:
+            changes[Change(CauseReason.KERNEL_REMOVED, kernel.key, None, None, kernel.site)] = None
+    return list(changes)
+
+
+def closest_kernel(digest: str, candidates: Sequence[str], catalog: Catalog) -> str | None:
+    """The earlier kernel of the same key that a new one stands for; for generic instances of the same types too."""
+    kernel = catalog.kernels[digest]
+    for other_digest in candidates:
+        other = catalog.kernels.get(other_digest)
+        if other is None or other.key != kernel.key:
+            continue
+        if not kernel.overload or argument_types(kernel, catalog) == argument_types(other, catalog):
+            return other_digest
+    return None
+
+
+def argument_types(kernel: KernelText, catalog: Catalog) -> tuple[str, ...]:
+    """The concrete types of a kernel's arguments, in order."""
+    text = catalog.adjoints.get(kernel.adjoint or "")
+    return () if text is None else tuple(kind for _, kind, _ in text.args)
+
+
+def body_changes(kernel: KernelText, earlier: KernelText, catalog: Catalog) -> list[Change]:
+    """What differs between two kernels of one key: called functions, structs, else the kernel itself."""
+    new, old = catalog.adjoints.get(kernel.adjoint or ""), catalog.adjoints.get(earlier.adjoint or "")
+    site = kernel.site
+    if new is None or old is None:
+        return [Change(CauseReason.KERNEL_REDEFINED, kernel.key, None, None, site)]
+    changes = [
+        Change(CauseReason.FUNCTION_CHANGED, key, None, None, function_site(new.functions[key], catalog))
+        for key in sorted(new.functions.keys() & old.functions.keys())
+        if new.functions[key] != old.functions[key]
+    ]
+    for (_, kind, code), (_, old_kind, old_code) in zip(new.args, old.args, strict=False):
+        if kind == old_kind and code != old_code:
+            changes.append(Change(CauseReason.STRUCT_CHANGED, kind, old_code, code, site))
+    before, after = named_values(old), named_values(new)
+    changes.extend(
+        Change(CauseReason.KERNEL_REDEFINED, f"{kernel.key}: {name}", before.get(name), after.get(name), site)
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    )
+    if kernel.options != earlier.options:
+        changes.append(
+            Change(CauseReason.KERNEL_REDEFINED, kernel.key, str(earlier.options), str(kernel.options), site)
+        )
+    if not changes or normal_source(new.source) != normal_source(old.source):
+        changes.append(Change(CauseReason.KERNEL_REDEFINED, kernel.key, None, None, site))
+    return changes
+
+
+def named_values(text: AdjointText) -> dict[str, str]:
+    """Constants and static values that a body uses, by the name or expression that the source has for them."""
+    values = {name: stable_text(value) for name, value in text.constants.items()}
+    values.update({f"wp.static({key})": stable_text(value) for key, value in text.statics})
+    return values
+
+
+def function_site(digest: str, catalog: Catalog) -> Site | None:
+    """Where a function is defined."""
+    function = catalog.functions.get(digest)
+    text = catalog.adjoints.get(function.adjoints[0]) if function is not None and function.adjoints else None
+    return None if text is None else Site(text.file, text.line, text.name)
+
+
 @dataclass
 class RecordFile:
     """The lines of one process's record file, sorted by kind; `truncated` if a line could not be read."""
@@ -4466,14 +7024,18 @@ class RecordFile:
         return self.of("start")[0]
 
 
-def read_record_file(path: str, catalog: Catalog) -> RecordFile | None:
-    """Read one record file; texts go to the catalog. None if not even its start line can be read."""
+def read_record_file(path: str, catalog: Catalog, private: str) -> RecordFile | None:
+    """Read one record file; texts go to the catalog, paths in the private directory become relative to it.
+
+    None if not even the start line can be read.
+    """
+    prefix = json.dumps(private + os.sep)[1:-1].encode()
     lines: dict[str, list[dict[str, Any]]] = {}
     truncated = False
     with open(path, "rb") as file:
         for raw in file:
             try:
-                line = json.loads(raw)
+                line = json.loads(raw.replace(prefix, b""))
                 kind = line["t"]
                 if kind in ("adjoint", "kernel", "function", "state"):
                     catalog.add(kind, line["digest"], line)
@@ -4557,8 +7119,7 @@ class LaunchReader:
             graph_replays_unknown=unknown,
             kernels=tuple(kernels),
             entries=tuple(
-                LaunchEntry(kernel, dim, adjoint, counts[index])
-                for (kernel, dim, adjoint), index in entries.items()
+                LaunchEntry(kernel, dim, adjoint, counts[index]) for (kernel, dim, adjoint), index in entries.items()
             ),
             streams=tuple(streams),
         )
@@ -4583,17 +7144,15 @@ class LaunchReader:
                 found.add(int(name[len(prefix) : -len(".ids")]))
         return sorted(found)
 
-    def _thread_ids(self, thread: int) -> array.array[int]:
+    def _thread_ids(self, thread: int) -> array[int]:
         """All ids of a thread: the flushed chunks, then what is left in the mapped buffer."""
-        ids = array.array("I")
-        chunks = sorted(
-            (line["sequence"], line["z"]) for line in self.file.of("ids") if line["thread"] == thread
-        )
+        ids = array("I")
+        chunks = sorted((line["sequence"], line["z"]) for line in self.file.of("ids") if line["thread"] == thread)
         for _, packed in chunks:
             ids.frombytes(zlib.decompress(base64.b64decode(packed)))
         try:
             with open(os.path.join(self.folder, f"{self.file.name}.{thread}.ids"), "rb") as file:
-                tail = array.array("I", file.read())
+                tail = array("I", file.read())
         except OSError:
             return ids
         if len(tail) > 1 and not (chunks and tail[0] == chunks[-1][0]):
@@ -4603,7 +7162,7 @@ class LaunchReader:
         return ids
 
     def _encode(
-        self, ids_by_thread: dict[int, array.array[int]], index_of: dict[int, int | None], size: int
+        self, ids_by_thread: dict[int, array[int]], index_of: dict[int, int | None], size: int
     ) -> tuple[list[LaunchStream], list[int]]:
         counts = [0] * size
         width = 1 if size <= 1 << 8 else 2 if size <= 1 << 16 else 4
@@ -4611,16 +7170,16 @@ class LaunchReader:
         streams: list[LaunchStream] = []
         budget = MAX_ENCODED_LAUNCH_BYTES
         for thread, ids in ids_by_thread.items():
-            indices = array.array("I", [index for index in map(index_of.__getitem__, ids) if index is not None])
+            indices = array("I", [index for index in map(index_of.__getitem__, ids) if index is not None])
             for index, count in collections.Counter(indices).items():
                 counts[index] += count
             if not indices:
                 continue
-            packed = lzma.compress(array.array(code, indices).tobytes(), preset=1)
+            packed = lzma.compress(array(code, indices).tobytes(), preset=1)
             order = Order.EXACT
             if len(packed) > budget:
                 order = Order.DIGEST
-                packed = lzma.compress(array.array(code, indices[:FIRST_LAUNCHES_KEPT]).tobytes(), preset=1)
+                packed = lzma.compress(array(code, indices[:FIRST_LAUNCHES_KEPT]).tobytes(), preset=1)
             budget -= len(packed)
             streams.append(
                 LaunchStream(
@@ -4640,7 +7199,7 @@ def site_from(value: list[Any] | None) -> Site | None:
     return None if value is None else Site(value[0], value[1], value[2])
 
 
-def milliseconds(nanoseconds: int | float) -> float:
+def milliseconds(nanoseconds: float) -> float:
     """Nanoseconds as milliseconds, to the microsecond."""
     return round(nanoseconds / 1e6, 3)
 
@@ -4675,6 +7234,10 @@ def load_from(line: dict[str, Any], origin: int) -> Load:
         lto=tuple(LtoArtifact(item["symbol"], item["bytes"], milliseconds(item["ns"])) for item in line["lto"]),
         site=site_from(line["site"]),
         workers=line["workers"],
+        in_capture=line["in_capture"],
+        option_set=None,
+        kernels=(),
+        unreached=tuple(UnreachedOption(*item) for item in line["unreached"]),
         cause=None,
         error=line["error"],
     )
@@ -4694,14 +7257,14 @@ class ReadRun:
     made_paths: tuple[str, ...]
 
 
-def read_records(folder: str, origin: int) -> ReadRun:
-    """Read all record files of a run. Times become milliseconds since `origin`."""
+def read_records(folder: str, origin: int, private: str) -> ReadRun:
+    """Read all record files of a run. Times become milliseconds since `origin`, paths lose the private directory."""
     catalog = Catalog()
     files = []
     gaps: list[Gap] = []
     for name in sorted(os.listdir(folder)):
         if name.endswith(".rec"):
-            file = read_record_file(os.path.join(folder, name), catalog)
+            file = read_record_file(os.path.join(folder, name), catalog, private)
             if file is None:
                 gaps.append(Gap(GapReason.RECORD_TRUNCATED, None, f"the record {name} has no readable start line"))
             else:
@@ -4754,7 +7317,21 @@ def read_process(
     if warp is not None and warp["missing"]:
         text = f"no {' and no '.join(warp['missing'])} can be recorded in Warp {warp['version']}: use Warp 1.10 to 1.19"
         gaps.append(Gap(GapReason.UNSUPPORTED_WARP, pid, text))
-    loads = tuple(load_from(line, origin) for line in file.of("load"))
+    events = tuple(
+        CacheEvent(
+            CacheEventKind(line["kind"]),
+            milliseconds(line["at"] - origin),
+            re.sub(r"^\d+/tmp/", "$TMPDIR/", line["path"]) if line["path"] else None,
+            site_from(line["site"]),
+        )
+        for line in file.of("cache")
+    )
+    tables = LoadTables(catalog)
+    loads = tables.explain(
+        [load_from(line, origin) for line in file.of("load")],
+        events,
+        {position: site_from(line["options_site"]) for position, line in enumerate(file.of("load"))},
+    )
     revived = file.of("revived")[-1]["at"] if file.of("revived") else 0
     end = next((line for line in reversed(file.of("end")) if line["at"] > revived), None)
     hashing = end or (file.of("load")[-1] if file.of("load") else None)
@@ -4774,12 +7351,20 @@ def read_process(
         hash_ms=0.0 if hashing is None else milliseconds(hashing["total_hash_ns"]),
         hashings=0 if hashing is None else hashing["total_hashings"],
         loads=loads,
-        cache_events=tuple(
-            CacheEvent(
-                CacheEventKind(line["kind"]), milliseconds(line["at"] - origin), line["path"], site_from(line["site"])
+        cache_events=events,
+        config_events=tuple(
+            ConfigEvent(
+                line["name"],
+                line["before"],
+                line["after"],
+                milliseconds(line["at"] - origin),
+                site_from(line["site"]),
             )
-            for line in file.of("cache")
+            for line in file.of("config")
         ),
+        option_sets=tuple(dict(options) for options in tables.option_sets),
+        built_kernels=tuple(tables.built_kernels),
+        tapes=len(file.of("tape")),
         launches=launches,
         hook_errors=errors,
     )
@@ -4806,7 +7391,11 @@ def process_phases(
     before = milliseconds(warp["start"] - start["at"]) if warp is not None else 0.0
     importing = milliseconds(warp["end"] - warp["start"]) if warp is not None else 0.0
     initialising = milliseconds(init["end"] - init["start"]) if init is not None else 0.0
-    loading = union_ms((load.start_ms - load.hash_ms, load.end_ms) for load in loads if load.start_ms is not None and load.end_ms is not None)
+    loading = union_ms(
+        (load.start_ms - load.hash_ms, load.end_ms)
+        for load in loads
+        if load.start_ms is not None and load.end_ms is not None
+    )
     total = milliseconds(end["at"] - born)
     rest = total - interpreter - before - importing - initialising - loading
     return ProcessPhases(interpreter, before, importing, initialising, round(loading, 3), round(max(0.0, rest), 3))
@@ -4946,7 +7535,7 @@ class Terminated(BaseException):
     """SIGTERM or SIGHUP arrived."""
 
 
-class RunTimeout(Exception):
+class RunTimeout(BaseException):
     """SIGALRM: the run has taken as long as --timeout allows."""
 
 
@@ -5069,11 +7658,8 @@ class SampleFolder:
         for descriptor in self.held:
             os.close(descriptor)
         for path in sorted(set(self.made), key=len, reverse=True):
-            try:
+            with contextlib.suppress(OSError):  # the program put something there, or removed it itself
                 os.rmdir(path)
-            except OSError:
-                # The program put something there, or removed it itself.
-                pass
         shutil.rmtree(self.path, ignore_errors=True)
 
     def module_directories(self) -> list[str]:
@@ -5104,6 +7690,11 @@ def with_injection(command: Sequence[str], inject: str) -> list[str]:
     return words
 
 
+# Lines that own_output could act on, so that gigabytes of other output need not be split into lines.
+MAY_BE_WARPS = re.compile(rb"Warp|warp|Module|Compile|wp[_.]|^[ \t]{3}", re.MULTILINE)
+TOOK = re.compile(rb"took [0-9.]+ ms")
+
+
 class OutputReader(threading.Thread):
     """Drains one stream of the command: size, last bytes, log records, digest of the lines that are not Warp's."""
 
@@ -5131,7 +7722,7 @@ class OutputReader(threading.Thread):
                 if self.bug is None:
                     try:
                         self.take(chunk)
-                    except Exception as error:  # noqa: BLE001 - raised by `finish`, on the main thread
+                    except Exception as error:
                         self.bug = error
         if self.keep is not None:
             self.keep.close()
@@ -5175,8 +7766,11 @@ class OutputReader(threading.Thread):
         if len(rest) > TAIL_BYTES:
             head, separator, rest = head + separator + rest, b"", b""
         self.line = rest
-        lines = (head + separator).replace(self.private, b"").split(b"\n")
-        self.hash.update(b"\n".join(line for line in lines if not is_warp_line(line)))
+        block = (head + separator).replace(self.private, b"")
+        if MAY_BE_WARPS.search(block):
+            lines = [(line, own_output(line)) for line in block.split(b"\n")]
+            block = b"\n".join(own for line, own in lines if own or not line)
+        self.hash.update(TOOK.sub(b"took ms", block))
 
     def last_lines(self, count: int) -> list[str]:
         return self.tail.decode("utf-8", "replace").splitlines()[-count:]
@@ -5212,9 +7806,12 @@ def execute(
         )
     except OSError as error:
         if not os.path.isdir(cwd):
-            raise InputError(f"cannot start {command[0]}: its working directory {cwd} is gone, did a run delete it?") from None
+            raise InputError(
+                f"cannot start {command[0]}: its working directory {cwd} is gone, did a run delete it?"
+            ) from None
         raise InputError(f"cannot start {command[0]}: {error.strerror}; check the command after --") from None
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     stdout = OutputReader(process.stdout, private, keep[0], options.echo)
     stderr = OutputReader(process.stderr, private, keep[1], options.echo)
     timed_out = False
@@ -5270,8 +7867,8 @@ def become_subreaper() -> None:
     if sys.platform == "linux":
         import ctypes
 
-        PR_SET_CHILD_SUBREAPER = 36
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        set_child_subreaper = 36
+        ctypes.CDLL(None, use_errno=True).prctl(set_child_subreaper, 1, 0, 0, 0)
 
 
 def descendants() -> dict[int, str]:
@@ -5408,6 +8005,10 @@ def load_from_log(record: LogRecord) -> Load:
         lto=(),
         site=None,
         workers=None,
+        in_capture=False,
+        option_set=None,
+        kernels=(),
+        unreached=(),
         cause=None,
         error=None,
     )
@@ -5432,6 +8033,10 @@ def unrecorded_process(loads: Sequence[Load]) -> Process:
         hashings=0,
         loads=tuple(loads),
         cache_events=(),
+        config_events=(),
+        option_sets=(),
+        built_kernels=(),
+        tapes=0,
         launches=Launches(0, 0, (), (), ()),
         hook_errors=(),
     )
@@ -5442,7 +8047,9 @@ def directory_matches(name: str, module: str, digest: str | None) -> bool:
     return bool(digest and name.endswith(f"_{digest[:7]}")) or name == f"wp_{module}"
 
 
-def log_only_loads(records: Sequence[LogRecord], loads: Sequence[Load], directories: Sequence[str], gap: bool) -> list[Load]:
+def log_only_loads(
+    records: Sequence[LogRecord], loads: Sequence[Load], directories: Sequence[str], gap: bool
+) -> list[Load]:
     """Loads that the output shows and no recorder saw. A line that repeats one (a test report, say) is no load, nor is
     one that neither a cache directory nor a gap in the recording can explain: programs print look-alikes."""
     unmatched: dict[LogRecord, None] = {}
@@ -5458,13 +8065,9 @@ def foreign_cached_loads(processes: Sequence[Process]) -> list[str]:
     """Loads of a cold run that came from a cache although nothing in the run had built them."""
     every = [load for process in processes for load in process.loads if load.kind is LoadKind.JIT]
     built = [load for load in every if load.status is not Status.CACHED]
-    foreign = []
-    for load in every:
-        if load.status is Status.CACHED and not any(
-            other.name == load.name and (other.hash or "")[:7] == (load.hash or "")[:7] for other in built
-        ):
-            foreign.append(f"{load.name} {(load.hash or '')[:7]}")
-    return foreign
+    ours = {(load.name, (load.hash or "")[:7]) for load in built}
+    cached = [(load.name, (load.hash or "")[:7]) for load in every if load.status is Status.CACHED]
+    return [f"{name} {digest}" for name, digest in cached if (name, digest) not in ours]
 
 
 def check_run(
@@ -5480,9 +8083,7 @@ def check_run(
         gaps.append(root_gap(command))
     loads = [load for process in read.processes for load in process.loads]
     fresh = [name for name in found if name not in set(known)]
-    unexplained = [
-        name for name in fresh if not any(directory_matches(name, load.name, load.hash) for load in loads)
-    ]
+    unexplained = [name for name in fresh if not any(directory_matches(name, load.name, load.hash) for load in loads)]
     records = executed.stdout.records + executed.stderr.records
     blind = any(gap.reason in BLINDING_GAPS for gap in gaps)
     extra = log_only_loads(records, loads, unexplained, blind)
@@ -5627,7 +8228,7 @@ class Measurement:
             summary=summarise(samples),
             identities=identity_records(samples),
             findings=findings(samples, tuple(self.gaps)),
-            warnings=tuple([*self.notices, *exact_differences(samples)]),
+            warnings=(*self.notices, *exact_differences(samples)),
             offline={},
         )
 
@@ -5773,7 +8374,8 @@ class Measurer:
                 if kind is RunKind.SETTLE and not (sample.warm is not None and sample.warm.builds):
                     continue
                 run, known, problem = self.run(index, kind, folder, known)
-                sample = dataclasses.replace(sample, **{kind.value: run})
+                done: dict[str, Any] = {kind.value: run}
+                sample = dataclasses.replace(sample, **done)
                 self.measurement.samples[-1] = sample
                 if problem is not None:
                     raise problem
@@ -5801,12 +8403,12 @@ class Measurer:
             f"{index}-{kind.value}",
         )
         after = user_cache_listing(self.base)
-        read = read_records(records, executed.origin)
+        read = read_records(records, executed.origin, self.workspace.root)
         folder.between_runs(read.made_paths)
         found = folder.module_directories()
         checked = check_run(kind, executed, read, self.options.command, known, found)
         self.note(checked, read)
-        run = relocate(checked.run, self.workspace.root)
+        run = checked.run
         self.progress.end(index, run)
         return run, found, self.problem(index, kind, checked, executed, before != after)
 
@@ -5859,31 +8461,6 @@ class Measurer:
         return None
 
 
-def relocate(run: Run, root: str) -> Run:
-    """The run without the private directory's path in the places that a user sees."""
-
-    def clean(site: Site | None) -> Site | None:
-        if site is None or not site.file.startswith(root + os.sep):
-            return site
-        return dataclasses.replace(site, file=os.path.basename(site.file))
-
-    def clean_event(event: CacheEvent) -> CacheEvent:
-        path = event.path
-        if path is not None and path.startswith(root + os.sep):
-            path = re.sub(r"^\d+/tmp", "$TMPDIR", path[len(root) + 1 :])
-        return dataclasses.replace(event, site=clean(event.site), path=path)
-
-    processes = tuple(
-        dataclasses.replace(
-            process,
-            loads=tuple(dataclasses.replace(load, site=clean(load.site)) for load in process.loads),
-            cache_events=tuple(clean_event(event) for event in process.cache_events),
-        )
-        for process in run.processes
-    )
-    return dataclasses.replace(run, processes=processes)
-
-
 DEMO_NAME = "warp_compile_probe_demo.py"
 DEMO_PROGRAM = '''\
 """A small Warp program with one avoidable rebuild: `late` is defined after the module was first loaded."""
@@ -5915,7 +8492,7 @@ main()
 def json_target(path: str | None) -> Callable[[Report], None]:
     """Check that the report can be written, before anything is measured; returns the function that writes it."""
     if path is None or path == "-":
-        return lambda report: None
+        return lambda _report: None
     folder = os.path.dirname(os.path.abspath(path))
     if os.path.isdir(path):
         raise InputError(f"--json {path}: is a directory; give a file name")
@@ -5927,22 +8504,9 @@ def json_target(path: str | None) -> Callable[[Report], None]:
         raise InputError(f"--json {path}: cannot write there: {error.strerror}; give a writable path") from None
 
     def save(report: Report) -> None:
-        write_atomically(path, json.dumps(to_json(report), indent=1) + "\n")
+        write_document(path, json.dumps(to_json(report), indent=1) + "\n")
 
     return save
-
-
-def write_atomically(path: str, text: str) -> None:
-    """Write a file as a whole or not at all. Raises InputError when the disk is full."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise InputError(f"cannot write {path}: {error.strerror}; free some space or give another path") from None
 
 
 def resolve_command(options: MeasureOptions) -> None:
@@ -5959,6 +8523,16 @@ def resolve_command(options: MeasureOptions) -> None:
         raise InputError(f"{name}: command not found; check its name and PATH")
 
 
+def variable_assignment(item: str) -> tuple[str, str]:
+    """NAME=VALUE of --env. Raises InputError."""
+    name, separator, value = item.partition("=")
+    if not separator or not name:
+        raise InputError(f"--env {item}: expected NAME=VALUE")
+    if name in PRIVATE_VARIABLES:
+        raise InputError(f"--env {name}: the probe sets this variable itself, to a private path for each sample")
+    return name, value
+
+
 def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
     """Validate the options of `measure`. Raises InputError."""
     command = list(arguments.command)
@@ -5970,14 +8544,6 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
         raise InputError(f"--demo needs Warp in {sys.executable}: pip install warp-lang numpy")
     if not arguments.demo and not command:
         raise InputError("no command: write it after --, for example: measure -- python program.py")
-    env: dict[str, str] = {}
-    for item in arguments.env:
-        name, separator, value = item.partition("=")
-        if not separator or not name:
-            raise InputError(f"--env {item}: expected NAME=VALUE")
-        if name in PRIVATE_VARIABLES:
-            raise InputError(f"--env {name}: the probe sets this variable itself, to a private directory for each sample")
-        env[name] = value
     try:
         cwd = os.path.abspath(arguments.cwd or ".")
     except FileNotFoundError:
@@ -5997,7 +8563,7 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
         label=arguments.label,
         cwd=cwd,
         timeout_s=arguments.timeout,
-        env=env,
+        env=dict(map(variable_assignment, arguments.env)),
         inherit_tmpdir=arguments.inherit_tmpdir,
         expect_exit=arguments.expect_exit,
         keep_logs=os.path.abspath(arguments.keep_logs) if arguments.keep_logs else None,
@@ -6046,9 +8612,12 @@ def publish(measurement: Measurement, save: Callable[[Report], None]) -> None:
 
 
 def write_stdout(text: str) -> None:
-    """Print the result. Raises InputError on a full disk; a reader that has gone (`| head`) is none of our business."""
+    """Print the result, with escapes for characters that the encoding of standard output lacks. Raises InputError on a
+    full disk; a reader that has gone (`| head`) is none of our business."""
+    encoding = sys.stdout.encoding or "utf-8"
+    shown = text.encode(encoding, "backslashreplace").decode(encoding)
     try:
-        print(text, flush=True)
+        print(shown, end="" if shown.endswith("\n") else "\n", flush=True)
     except BrokenPipeError:
         discard(sys.stdout)
     except OSError as error:
@@ -6077,18 +8646,19 @@ _READ_BYTES = 1 << 20
 
 
 def command_parse(args: argparse.Namespace) -> ExitCode:
-    """`parse LOG... [--json FILE|-]`. Raises InputError for a log that cannot be read or a file that cannot be written."""
+    """`parse LOG... [--json FILE|-]`. Raises InputError for what cannot be read or written."""
     logs: list[str] = args.logs
     target: str | None = args.json
     if logs.count("-") > 1:
         raise InputError("the log '-' came more than once: standard input can be read only once, name it once")
     if target not in (None, "-"):
-        _refuse_to_overwrite(target, logs)
+        refuse_overwriting(target, [name for name in logs if name != "-"])
     report = parse_logs(logs)
     if target is not None:
-        _write_document(target, to_json(report))
+        document = json.dumps(to_json(report), indent=1) + "\n"
+        write_stdout(document) if target == "-" else write_document(target, document)
     if target != "-":
-        sys.stdout.write(render_log_report(report))
+        write_stdout(render_log_report(report))
     return ExitCode.OK
 
 
@@ -6108,7 +8678,7 @@ def parse_logs(logs: list[str]) -> LogReport:
 
 
 def _log_chunks(name: str) -> typing.Iterator[bytes]:
-    """The bytes of a log, in UTF-8 also where it is UTF-16 with a byte order mark (PowerShell 5 redirects into that)."""
+    """The bytes of a log, in UTF-8 also where it is UTF-16 with a byte order mark (as PowerShell 5 redirects)."""
     try:
         with _open_log(name) as stream:
             chunk = stream.read(_READ_BYTES)
@@ -6138,42 +8708,156 @@ def _open_log(name: str) -> typing.BinaryIO:
     return open(sys.stdin.fileno(), "rb", closefd=False)
 
 
-def _refuse_to_overwrite(target: str, logs: list[str]) -> None:
-    for name in logs:
-        with contextlib.suppress(OSError, ValueError):
-            if name != "-" and os.path.samefile(target, name):
-                raise InputError(f"--json {target!r} is one of the logs and would overwrite it: name another file")
-
-
-def _write_document(target: str, document: Any) -> None:
-    """One JSON document to a file (whole or not at all) or, for '-', to standard output."""
-    if target == "-":
-        json.dump(document, sys.stdout, indent=1)
-        sys.stdout.write("\n")
-        return
-    partial = f"{target}.{os.getpid()}.part"
-    try:
-        try:
-            with open(partial, "w", encoding="utf-8") as stream:
-                json.dump(document, stream, indent=1)
-                stream.write("\n")
-            os.replace(partial, target)
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot write --json {target!r}: {reason}; name a file in a writable directory") from None
-
-
 # --- End of the command `parse` ---
+
+
+# compare
+
+MAX_REPORT_BYTES = 1 << 30
+MAX_INTEGER_DIGITS = 18
+MAX_NUMBER = 1e15
+
+
+def load_report(path: str) -> Report:
+    """Read the JSON file of `measure`. Raises InputError, in one sentence that names the file, if it is none."""
+    shown = printable(path, 200)
+    try:
+        report = Report.from_json(_parse_json(_read_bounded(path)))
+    except InputError as error:
+        raise InputError(f"{shown}: {printable(str(error), 400)}") from None
+    except OSError as error:
+        raise InputError(f"{shown}: cannot be read ({error.strerror or error}); expected a report of measure") from None
+    if complete_runs(report) and report.summary is None:
+        raise InputError(f"{shown}: damaged report: it has complete samples, but no summary")
+    return report
+
+
+def _read_bounded(path: str) -> bytes:
+    """The content of a file or pipe of at most 1 GB."""
+    with Path(path).open("rb") as file:
+        too_large = os.fstat(file.fileno()).st_size > MAX_REPORT_BYTES
+        data = b"" if too_large else file.read(MAX_REPORT_BYTES + 1)
+    if too_large or len(data) > MAX_REPORT_BYTES:
+        raise InputError("larger than 1 GB, so not a report of measure")
+    return data
+
+
+def _parse_json(data: bytes) -> Any:
+    """JSON as plain values. Numbers that no report holds are refused here, so that none overflows later."""
+    if not data.strip():
+        raise InputError("the file is empty; expected a report of measure")
+    try:
+        return json.loads(data, parse_int=_parse_integer, parse_float=_parse_float, parse_constant=_refuse_number)
+    except (ValueError, RecursionError) as error:
+        # UnicodeDecodeError, a ValueError too, quotes the bytes that it is about.
+        cause = "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise InputError(f"not JSON ({cause}); expected a whole report of measure, is the file cut off?") from None
+
+
+def _parse_integer(text: str) -> int:
+    return int(text) if len(text) <= MAX_INTEGER_DIGITS else _refuse_number(text)
+
+
+def _parse_float(text: str) -> float:
+    value = float(text)
+    return value if abs(value) <= MAX_NUMBER else _refuse_number(text)
+
+
+def _refuse_number(text: str) -> typing.NoReturn:
+    raise InputError(f"the number {text[:40]} is out of range; expected a report of measure")
+
+
+def add_compare_parser(commands: Any) -> None:
+    """Add the `compare` command to the commands of the probe."""
+    parser = commands.add_parser(
+        "compare",
+        help="judge a candidate report against a baseline report",
+        description=(
+            "Judge a candidate against a baseline: comparable, seen, the same launches, exact facts, time."
+            " Exits with 0 for improved, unchanged and inconclusive, 1 for regressed, 3 for topology-changed, 4 for"
+            " not-comparable, invalid and unverified, 5 where --require is not met, 2 for a file that cannot be read."
+        ),
+    )
+    parser.add_argument("baseline", metavar="BASELINE", help="the report of measure before the change")
+    parser.add_argument("candidate", metavar="CANDIDATE", help="the report of measure after it")
+    parser.add_argument("--json", metavar="FILE", help="write the comparison as JSON; - for standard output, no text")
+    parser.add_argument(
+        "--format",
+        choices=[style.value for style in TextFormat],
+        default=TextFormat.TEXT.value,
+        help="of the text (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--require",
+        metavar="VERDICT",
+        choices=[verdict.value for verdict in Verdict],
+        help="exit with 5 instead of 0 unless the verdict is this one, for example improved",
+    )
+    parser.add_argument(
+        "--allow-different",
+        metavar="FIELD",
+        action="append",
+        default=[],
+        choices=[field.value for field in ComparableField],
+        help="compare although this differs: %(choices)s; with host, times are not judged; may be repeated",
+    )
+    parser.set_defaults(run=command_compare)
+
+
+def command_compare(args: argparse.Namespace) -> ExitCode:
+    """Compare two reports, print what was found, and say in the exit code what it means."""
+    if args.json not in (None, "-"):
+        refuse_overwriting(args.json, (args.baseline, args.candidate))
+    allowed = frozenset(ComparableField(field) for field in args.allow_different)
+    comparison = compare_reports(load_report(args.baseline), load_report(args.candidate), allowed)
+    document = json.dumps(to_json(comparison), indent=2, allow_nan=False) + "\n"
+    if args.json == "-":
+        write_stdout(document)
+    else:
+        if args.json is not None:
+            write_document(args.json, document)
+        write_stdout(render_comparison(comparison, TextFormat(args.format)))
+    code = comparison.verdict.exit_code
+    if code is ExitCode.OK and args.require not in (None, comparison.verdict.value):
+        print(f"--require {args.require} is not met: the verdict is {comparison.verdict.value}", file=sys.stderr)
+        return ExitCode.EVIDENCE_MISSING
+    return code
+
+
+def refuse_overwriting(path: str, inputs: Sequence[str]) -> None:
+    """Raises InputError if the file to write is one of those to read."""
+    target = Path(path)
+    for name in inputs:
+        with contextlib.suppress(OSError, ValueError):
+            if target.samefile(name):
+                raise InputError(f"--json {printable(path, 200)} would overwrite an input; name another file")
+
+
+def write_document(path: str, text: str) -> None:
+    """Write a file whole or not at all; a pipe or device is written to directly. Raises InputError if it cannot be."""
+    target = Path(os.path.realpath(path))
+    try:
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")
+            return
+        part = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or error
+        raise InputError(f"{printable(path, 200)}: cannot be written ({cause}); name another file") from None
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Argument parser and main
 # ---------------------------------------------------------------------------------------------------------------------
 
-def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `parse` to the commands; the parsed arguments name `command_parse` as `handler`."""
+
+def add_parse_parser(commands: Any) -> None:
+    """Add `parse` to the commands; the parsed arguments name `command_parse` as `run`."""
     parser = commands.add_parser(
         "parse",
         help="read Warp's module lines out of a log",
@@ -6218,6 +8902,7 @@ def positive_seconds(text: str) -> float:
 
 
 def add_measure_parser(commands: Any) -> None:
+    """Add `measure` to the commands; the parsed arguments name `command_measure` as `run`."""
     parser = commands.add_parser(
         "measure",
         help="run a command cold and warm, and report what it built and launched",
@@ -6235,7 +8920,9 @@ def add_measure_parser(commands: Any) -> None:
         "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the command; repeatable"
     )
     parser.add_argument("--inherit-tmpdir", action="store_true", help="keep the user's TMPDIR instead of a private one")
-    parser.add_argument("--expect-exit", type=exit_code, default=0, metavar="N", help="the exit code of success (default 0)")
+    parser.add_argument(
+        "--expect-exit", type=exit_code, default=0, metavar="N", help="the exit code of success (default 0)"
+    )
     parser.add_argument("--keep-logs", metavar="DIR", help="keep stdout and stderr of every run in DIR")
     parser.add_argument("--echo", action="store_true", help="pass the command's output through to stderr")
     parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
@@ -6256,15 +8943,18 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"warp-compile-probe {PROBE_VERSION}")
     commands: Any = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_measure_parser(commands)
+    add_compare_parser(commands)
     add_parse_parser(commands)
     return parser
 
 
-def raise_terminated(number: int, frame: object) -> NoReturn:
+def raise_terminated(_number: int, _frame: object) -> NoReturn:
+    """The handler of SIGTERM and SIGHUP."""
     raise Terminated
 
 
-def raise_timeout(number: int, frame: object) -> NoReturn:
+def raise_timeout(_number: int, _frame: object) -> NoReturn:
+    """The handler of SIGALRM."""
     raise RunTimeout
 
 
