@@ -43,6 +43,8 @@ import datetime
 import enum
 import functools
 import hashlib
+import importlib.util
+import io
 import itertools
 import json
 import lzma
@@ -179,6 +181,7 @@ class CacheEventKind(str, enum.Enum):
     DIRECTORY_SET = "directory-set"
     DIRECTORY_DELETED = "directory-deleted"
     CACHING_OFF = "caching-off"
+    DRIVER_CACHE_OFF = "driver-cache-off"
 
 
 class GapReason(str, enum.Enum):
@@ -218,6 +221,7 @@ class CauseReason(str, enum.Enum):
     FUNCTION_CHANGED = "function-changed"
     STRUCT_CHANGED = "struct-changed"
     OPTION_CHANGED = "option-changed"
+    OPTION_RESTATED = "option-restated"
     SAME_HASH_AGAIN = "same-hash-again"
     NOTHING_OBVIOUS = "nothing-obvious"
 
@@ -265,6 +269,29 @@ class Phases:
 
 
 @dataclass(frozen=True)
+class UnreachedOption:
+    """A configuration value that a module had copied at its creation and that was assigned another value since."""
+
+    name: str
+    module_value: str
+    config_value: str
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A kernel in a module that was loaded: `unique` if it has a module of its own, `backward` if adjoint code is built
+    for it, `overload` if it is an instance of a generic kernel; `unrolled` is the largest number of copies of a loop
+    body in it (1 without constant loops)."""
+
+    key: str
+    site: Site
+    unique: bool
+    overload: bool
+    backward: bool
+    unrolled: int
+
+
+@dataclass(frozen=True)
 class LtoArtifact:
     """One link-time-optimisation artifact as it was compiled (not one that was found in the cache)."""
 
@@ -279,6 +306,7 @@ class Load:
 
     `ms` is Warp's own timer interval, from `start_ms` to `end_ms`; `hash_ms` lies before it. `hash` has 64 hex digits
     (7 where only a log line is known, null where Warp strips it). `workers` is set for loads through `force_load`.
+    `option_set` and `kernels` are indices into the `option_sets` and `built_kernels` of the process.
     """
 
     name: str
@@ -298,6 +326,10 @@ class Load:
     lto: tuple[LtoArtifact, ...]
     site: Site | None
     workers: int | None
+    in_capture: bool
+    option_set: int | None
+    kernels: tuple[int, ...]
+    unreached: tuple[UnreachedOption, ...]
     cause: Cause | None
     error: str | None
 
@@ -314,6 +346,17 @@ class CacheEvent:
     kind: CacheEventKind
     at_ms: float
     path: str | None
+    site: Site | None
+
+
+@dataclass(frozen=True)
+class ConfigEvent:
+    """An assignment to `warp.config` by the program, values as text."""
+
+    name: str
+    before: str
+    after: str
+    at_ms: float
     site: Site | None
 
 
@@ -388,6 +431,7 @@ class Process:
 
     `path` names it across runs: "0" is the first one, "0.1" its second child. `how` is how it came to be: "exec" (a
     fresh interpreter) or "fork". `hash_ms` is all time spent hashing modules, with or without a load that followed.
+    `option_sets` are the resolved module options of its loads, `tapes` how often it began to record a tape.
     """
 
     pid: int
@@ -406,6 +450,10 @@ class Process:
     hashings: int
     loads: tuple[Load, ...]
     cache_events: tuple[CacheEvent, ...]
+    config_events: tuple[ConfigEvent, ...]
+    option_sets: tuple[dict[str, str], ...]
+    built_kernels: tuple[BuiltKernel, ...]
+    tapes: int
     launches: Launches
     hook_errors: tuple[str, ...]
 
@@ -751,7 +799,7 @@ LOG_LOOK_AHEAD = 256
 LOG_DETAIL_LIMIT = 50_000
 # A cached load slower than this, or more cached loads of one module than this, is worth a flag.
 SLOW_CACHED_LOAD_MS = 100.0
-MANY_CACHED_LOADS = 100
+MANY_CACHED_LOG_RECORDS = 100
 
 _RECORD_ANCHOR = b"load on device"
 _NATIVE_ANCHOR = b"Compile "
@@ -791,9 +839,7 @@ _WARP_TEXT = re.compile(
             _HEAD + _DEVICE + rb"(?: \.\.\.|" + _TIME + _STATUS + rb")",
             _NATIVE_NAME + rb"(?: \.\.\.|" + _TIME + rb")",
             rb"Warp \d[0-9A-Za-z.+_-]{0,40} initialized:",
-            rb"\[Module\.load\] Module hash changed, recompiling: [^\r\n]{0,1000}",
-            rb"\[ModuleHasher\] (?:K|Generic k)ernel hash changed: [^\r\n]{0,1000}",
-            rb"\[Module\.get_kernel_hooks\] Looking up kernel: [^\r\n]{0,1000}",
+            rb"\[(?:wp\.kernel|Kernel\.\w+|Module\.\w+|ModuleHasher)\] [^\r\n]{0,1000}",
             rb"Warp: [^\r\n]{0,300}?(?:recompiled header|PCH)[^\r\n]{0,1000}",
             rb"\"[^\"\r\n]{1,1000}\.cu\": (?:creating|using) precompiled header file [^\r\n]{0,1000}",
         )
@@ -867,7 +913,8 @@ class LogParser:
 
     def _scan(self, limit: int) -> list[LogRecord]:
         """Everything that is anchored in the buffer from `_settled` to before `limit`."""
-        records = self._records(limit) if self._buffer.find(_RECORD_ANCHOR, self._settled, limit) >= 0 else []
+        anchors = self._buffer.count(_RECORD_ANCHOR, self._settled, limit + len(_RECORD_ANCHOR) - 1)
+        records = self._records(limit, anchors) if anchors else []
         for at in _positions(self._buffer, _NATIVE_ANCHOR, self._settled, limit):
             native = _NATIVE.match(self._buffer, at, at + LOG_LOOK_AHEAD)
             if native:
@@ -882,7 +929,7 @@ class LogParser:
                     self.versions.append(version)
         return records
 
-    def _records(self, limit: int) -> list[LogRecord]:
+    def _records(self, limit: int, anchors: int) -> list[LogRecord]:
         buffer = self._buffer
         records: list[LogRecord] = []
         whole: set[int] = set()
@@ -894,9 +941,9 @@ class LogParser:
                 line += buffer.count(b"\n", counted, at)
                 counted = at
                 records.append(_log_record(found, line))
-        if buffer.count(_RECORD_ANCHOR, self._settled, limit + len(_RECORD_ANCHOR) - 1) != len(whole):
-            anchors = _positions(buffer, _RECORD_ANCHOR, self._settled, limit)
-            self.unreadable += sum(_is_torn(buffer, at) for at in anchors if at not in whole)
+        if len(whole) < anchors:
+            others = set(_positions(buffer, _RECORD_ANCHOR, self._settled, limit)) - whole
+            self.unreadable += sum(_is_torn(buffer, at) for at in others)
         return records
 
 
@@ -1169,7 +1216,7 @@ def log_flags(groups: list[LogBuild]) -> LogFlags:
     cached = [_cached_loads(*module, members) for module, members in by_module.items()]
     again = [group for group in groups if group.status is Status.COMPILED and group.count > 1]
     errors = [group for group in groups if group.status is Status.ERROR]
-    costly = [one for one in cached if one.slowest_ms >= SLOW_CACHED_LOAD_MS or one.loads >= MANY_CACHED_LOADS]
+    costly = [one for one in cached if one.slowest_ms >= SLOW_CACHED_LOAD_MS or one.loads >= MANY_CACHED_LOG_RECORDS]
     return LogFlags(
         several_hashes=tuple(
             sorted((one for one in several if one.hashes > 1), key=lambda one: (-one.compiled_ms, -one.hashes))
@@ -1445,32 +1492,60 @@ MAX_EVIDENCE = 12
 class Mechanism(str, enum.Enum):
     """What a finding can say; a closed set, explained in `MECHANISMS`."""
 
+    CS_1 = "CS-1"
+    CS_2 = "CS-2"
+    CS_3 = "CS-3"
+    CS_4 = "CS-4"
+    CS_5 = "CS-5"
+    CS_6 = "CS-6"
+    CS_7 = "CS-7"
+    CS_8 = "CS-8"
+    CS_9 = "CS-9"
+    CS_10 = "CS-10"
+    CS_11 = "CS-11"
+    CS_12 = "CS-12"
+    CS_13 = "CS-13"
     REBUILD = "rebuild"
     UNPROVEN_REBUILD = "unproven-rebuild"
-    VARIANT = "variant"
     VARIANT_NEVER_LAUNCHED = "variant-never-launched"
     BUILT_PER_PROCESS = "built-per-process"
-    WARM_BUILD = "warm-build"
+    OPTION_NEVER_ARRIVED = "option-never-arrived"
+    IDENTITY_UNSTABLE = "identity-unstable"
     SECOND_RUN_BUILD = "second-run-build"
     CACHED_LOAD_COST = "cached-load-cost"
     HASHING_COST = "hashing-cost"
     BUILDS_OVERLAPPED = "builds-overlapped"
-    LINK_DOMINATED = "link-dominated"
+    CPU_PARALLEL_LOAD = "cpu-parallel-load"
+    LOAD_IN_CAPTURE = "load-in-capture"
     BUILD_ERROR = "build-error"
 
 
 MECHANISMS: dict[Mechanism, str] = {
+    Mechanism.CS_1: "A module was built again because its kernels or functions changed after it was first loaded.",
+    Mechanism.CS_2: "A filled cache was not reused: cleared, off, thrown away, or another one for each run.",
+    Mechanism.CS_3: "A module was built again because an option of it was set after it was first loaded.",
+    Mechanism.CS_4: "Several modules of one kernel each repeat the fixed cost of a build.",
+    Mechanism.CS_5: "A process built a module at several block_dims on one device.",
+    Mechanism.CS_6: "A module was built again for new instances of a generic kernel.",
+    Mechanism.CS_7: "Link-time optimisation takes most of the time of building a module.",
+    Mechanism.CS_8: "CPU loads overlapped on several threads.",
+    Mechanism.CS_9: 'Several modules made by module="unique" repeat the fixed cost of a build.',
+    Mechanism.CS_10: "Backward code was built and not used in this run.",
+    Mechanism.CS_11: "Unrolled loops make the generated source large.",
+    Mechanism.CS_12: "The precompiled header is off, or built for too few modules to pay.",
+    Mechanism.CS_13: "Independent CUDA modules were built one at a time.",
     Mechanism.REBUILD: "A process built a module that it had already built for the same device and block_dim.",
     Mechanism.UNPROVEN_REBUILD: "The output shows several hashes of a module and no block_dim: rebuilds, or variants.",
-    Mechanism.VARIANT: "A process built a module at several block_dims on one device.",
     Mechanism.VARIANT_NEVER_LAUNCHED: "A process built a module at a block_dim at which it launched none of it.",
     Mechanism.BUILT_PER_PROCESS: "Several processes of one run each built the same module.",
-    Mechanism.WARM_BUILD: "The run that found the caches filled still built modules.",
+    Mechanism.OPTION_NEVER_ARRIVED: "A configuration value was assigned after its modules were created.",
+    Mechanism.IDENTITY_UNSTABLE: "A module has another hash in every run of unchanged code.",
     Mechanism.SECOND_RUN_BUILD: "The second run still built modules, the third one no longer did.",
     Mechanism.CACHED_LOAD_COST: "Loading modules from a filled cache takes notable time.",
     Mechanism.HASHING_COST: "Hashing modules that are not loaded afterwards takes notable time.",
     Mechanism.BUILDS_OVERLAPPED: "Modules were built at the same time, so their timers count some time twice.",
-    Mechanism.LINK_DOMINATED: "Link-time optimisation takes most of the time of building a module.",
+    Mechanism.CPU_PARALLEL_LOAD: "A load that can target the CPU was asked for with more than one worker.",
+    Mechanism.LOAD_IN_CAPTURE: "A module was loaded while a graph was being captured.",
     Mechanism.BUILD_ERROR: "A module load took time and ended with an error.",
 }
 
@@ -1973,7 +2048,7 @@ def _find_variants(case: Case, uncredited: frozenset[int]) -> list[Claim]:
         dims = _listed([str(dim) for dim in sorted({dim for _, by_dim in groups for dim in by_dim})], 8)
         unused = "; some were launched at one of these only" if redundant else ""
         finding = _finding(
-            Mechanism.VARIANT,
+            Mechanism.CS_5,
             FindingKind.REDUNDANT if redundant else FindingKind.HINT,
             module=(name, device, None),
             cost_ms=_total_ms(further),
@@ -1986,35 +2061,43 @@ def _find_variants(case: Case, uncredited: frozenset[int]) -> list[Claim]:
 
 
 def _find_warm_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
-    """What the concluding warm run built, and what the program did to its caches."""
+    """What the concluding warm run built: the same hashes again (the cache was not reused), or others."""
     warm = case.sample.warm
-    builds = builds_of(warm)
-    if not builds:
-        return []
     identity_of = identity_resolver([case.sample.cold, warm])
     cold_identities = {identity_of(load) for load in builds_of(case.sample.cold)}
-    again = sum(identity_of(load) in cold_identities for load in builds)
-    evidence = []
+    builds = builds_of(warm)
+    again = [load for load in builds if identity_of(load) in cold_identities]
+    other = [load for load in builds if identity_of(load) not in cold_identities]
+    claims = []
     if again:
-        evidence.append(f"{again} with the hash that the cold run built: the cache was not reused")
-    if again < len(builds):
-        evidence.append(f"{len(builds) - again} with a hash that the cold run did not build: it differs between runs")
-    events = [event for process in warm.processes for event in process.cache_events]
-    evidence += dict.fromkeys(map(_event_line, events))
-    evidence += [_load_line(load) for load in builds]
-    return [
-        Claim(
-            _finding(
-                Mechanism.WARM_BUILD,
-                FindingKind.REDUNDANT,
-                cost_ms=math.fsum(load.ms for load in builds),
-                evidence=evidence,
-                where=_first_site([*events, *builds]),
-                text=f"With the caches filled, the program still built {plural(len(builds), 'module')}:"
-                " every start pays for them again.",
-            )
+        events = [event for process in warm.processes for event in process.cache_events]
+        words = [word for process in warm.processes for word in process.argv[1:]]
+        maintenance = next((word for word in words if MAINTENANCE_WORD.match(word)), None)
+        purpose = (
+            f", as the command asks for with {maintenance}" if maintenance else ": every start pays for them again"
         )
-    ]
+        finding = _finding(
+            Mechanism.CS_2,
+            FindingKind.HINT if maintenance else FindingKind.REDUNDANT,
+            cost_ms=math.fsum(load.ms for load in again),
+            evidence=[*dict.fromkeys(map(_event_line, events)), *map(_load_line, again)],
+            where=_first_site([*events, *again]),
+            text=f"With the caches filled, the program still built {plural(len(again), 'module')} with the hash that"
+            f" the cold run had built{purpose}.",
+        )
+        claims.append(Claim(finding))
+    if other:
+        finding = _finding(
+            Mechanism.IDENTITY_UNSTABLE,
+            FindingKind.REDUNDANT,
+            cost_ms=math.fsum(load.ms for load in other),
+            evidence=[line for load in other for line in (_load_line(load), *map(change_text, _changes(load)))],
+            where=_first_site(other),
+            text=f"With the caches filled, the program still built {plural(len(other), 'module')} with a hash that the"
+            " cold run did not build: its identity differs between runs of unchanged code.",
+        )
+        claims.append(Claim(finding))
+    return claims
 
 
 def _find_second_run_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
@@ -2124,7 +2207,7 @@ def _find_link_dominated(case: Case, _uncredited: frozenset[int]) -> list[Claim]
         total = math.fsum(load.ms for load, _ in builds)
         artifacts = [artifact for load, _ in builds for artifact in load.lto]
         finding = _finding(
-            Mechanism.LINK_DOMINATED,
+            Mechanism.CS_7,
             FindingKind.HINT,
             module=(name, device, None),
             cost_ms=linking,
@@ -2192,12 +2275,344 @@ def _find_built_per_process(case: Case, _uncredited: frozenset[int]) -> list[Cla
     ]
 
 
+# Rules for the mechanisms CS-1 to CS-13, from causes, options and kernels of the builds.
+
+CAUSE_MECHANISMS: dict[CauseReason, Mechanism] = {
+    CauseReason.KERNEL_ADDED: Mechanism.CS_1,
+    CauseReason.KERNEL_REDEFINED: Mechanism.CS_1,
+    CauseReason.KERNEL_REMOVED: Mechanism.CS_1,
+    CauseReason.FUNCTION_CHANGED: Mechanism.CS_1,
+    CauseReason.STRUCT_CHANGED: Mechanism.CS_1,
+    CauseReason.GENERIC_INSTANCE_ADDED: Mechanism.CS_6,
+    CauseReason.OPTION_CHANGED: Mechanism.CS_3,
+    CauseReason.OPTION_RESTATED: Mechanism.CS_3,
+    CauseReason.SAME_HASH_AGAIN: Mechanism.CS_2,
+}
+CHANGED_MODULE_TEXTS: dict[Mechanism, str] = {
+    Mechanism.CS_1: "kernels were defined, redefined or dropped after it was first loaded",
+    Mechanism.CS_2: "its cache was cleared or off, or it was unloaded, and nothing in it had changed",
+    Mechanism.CS_3: "a module option was set after it was first loaded",
+    Mechanism.CS_6: "a generic kernel met new argument types after it was first loaded",
+}
+SINGLE_KERNEL_MODULES = 3  # from how many on modules of one kernel count as too finely cut
+LARGE_SOURCE_BYTES = 40_000  # generated source a kernel from which its unrolled loops are worth a look
+PARALLEL_CEILING = 1.3  # sum of builds over the largest one, from which overlapping them could pay
+MAINTENANCE_WORD = re.compile(
+    r"^-*(rebuild|clean|clear|purge|reset|relink|refresh|invalidate)([-_=].*)?$", re.IGNORECASE
+)
+
+
+def _find_changed_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Rebuilds whose cause is known: one finding a mechanism, module, device and block_dim."""
+    groups: dict[tuple[Mechanism, str, str, int | None], list[tuple[Build, float]]] = {}
+    for slot in _build_slots(case.builds).values():
+        for build, avoidable in zip(slot[1:], _avoidable_parts(slot), strict=True):
+            cause = build.load.cause
+            mechanism = CAUSE_MECHANISMS.get(cause.reason) if cause is not None else None
+            if mechanism is not None and build.number in uncredited:
+                load = build.load
+                groups.setdefault((mechanism, load.name, load.device, load.block_dim), []).append((build, avoidable))
+    claims = []
+    for (mechanism, name, device, block_dim), found in groups.items():
+        builds = [build for build, _ in found]
+        changes = list(dict.fromkeys(change for build in builds for change in _changes(build.load)))
+        finding = _finding(
+            mechanism,
+            FindingKind.REDUNDANT,
+            module=(name, device, block_dim),
+            cost_ms=_total_ms(builds),
+            avoidable_ms=math.fsum(part for _, part in found),
+            evidence=[*map(change_text, changes), *(_how(build.load) for build in builds)],
+            where=next((change.site for change in changes if change.site), _first_site(b.load for b in builds)),
+            text=f"{name} was built again {plural(len(builds), 'time')} on {device}{_at_dim(block_dim)}:"
+            f" {CHANGED_MODULE_TEXTS[mechanism]}.",
+        )
+        claims.append(Claim(finding, frozenset(build.number for build in builds)))
+    return claims
+
+
+def _avoidable_parts(slot: Sequence[Build]) -> list[float]:
+    """What each rebuild of a slot would save if its module were built once, as large as its dearest build: the sum of
+    all but the dearest. Where the dearest is a rebuild itself, the first build's time is what it would save."""
+    dearest = max(range(len(slot)), key=lambda index: slot[index].load.ms)
+    return [slot[0].load.ms if index == dearest else slot[index].load.ms for index in range(1, len(slot))]
+
+
+def _changes(load: Load) -> tuple[Change, ...]:
+    return load.cause.changes if load.cause is not None else ()
+
+
+def change_text(change: Change) -> str:
+    """One difference between two identities, in words: before this, now that, and where."""
+    where = f" (at {place(change.site)})" if change.site else ""
+    values = "" if change.before is None and change.after is None else f": before {change.before}, now {change.after}"
+    phrases = {
+        CauseReason.KERNEL_ADDED: f"kernel {change.name} was added",
+        CauseReason.KERNEL_REMOVED: f"kernel {change.name} was no longer alive",
+        CauseReason.KERNEL_REDEFINED: f"kernel {change.name} was redefined{values}",
+        CauseReason.GENERIC_INSTANCE_ADDED: f"generic kernel {change.name} gained the instance ({change.after})",
+        CauseReason.FUNCTION_CHANGED: f"function {change.name} changed",
+        CauseReason.STRUCT_CHANGED: f"struct {change.name} changed{values}",
+        CauseReason.OPTION_CHANGED: f"option {change.name}{values}",
+        CauseReason.OPTION_RESTATED: f"option {change.name}{values}: the same in other words, only the hash moved",
+        CauseReason.SAME_HASH_AGAIN: f"{change.name}{f' of {change.after}' if change.after else ''}",
+    }
+    return phrases.get(change.reason, change.reason.value) + where
+
+
+def _find_never_arrived(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Configuration that a program assigned after a module had copied it: the module never saw the new value."""
+    missed: dict[str, dict[str, list[Load]]] = {}
+    for load in loads_of(case.sample.cold):
+        for option in load.unreached:
+            missed.setdefault(option.name, {}).setdefault(
+                f"{option.module_value} instead of {option.config_value}", []
+            ).append(load)
+    claims = []
+    for name, by_value in missed.items():
+        loads = [load for group in by_value.values() for load in group]
+        events = [e for process in case.sample.cold.processes for e in process.config_events if e.name == name]
+        modules = _listed(sorted({load.name for load in loads}), 8)
+        finding = _finding(
+            Mechanism.OPTION_NEVER_ARRIVED,
+            FindingKind.REDUNDANT,
+            module=(loads[0].name if len({load.name for load in loads}) == 1 else None, None, None),
+            cost_ms=math.fsum(load.ms for load in loads if load.is_build),
+            evidence=[
+                *(f"{_listed(sorted({load.name for load in group}), 6)}: {value}" for value, group in by_value.items()),
+                *(f"warp.config.{e.name} = {e.after} at {place(e.site)}" for e in events if e.site),
+            ],
+            where=next((event.site for event in reversed(events) if event.site), None),
+            text=f"warp.config.{name} was assigned after {modules} had been created, so it never arrived there:"
+            " modules copy it when their first kernel is defined.",
+        )
+        claims.append(Claim(finding))
+    return claims
+
+
+def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Modules of one kernel that belong together: each repeats the fixed cost of a build."""
+    groups: dict[tuple[bool, str, str, int | None, str], list[tuple[Build, BuiltKernel]]] = {}
+    for build in case.builds:
+        process = case.sample.cold.processes[build.owner]
+        load = build.load
+        if build.number not in uncredited or len(load.kernels) != 1 or load.option_set is None:
+            continue
+        kernel = process.built_kernels[load.kernels[0]]
+        options = {name: value for name, value in process.option_sets[load.option_set].items() if name != "block_dim"}
+        key = (kernel.unique, kernel.site.file, load.device, load.block_dim, str(sorted(options.items())))
+        groups.setdefault(key, []).append((build, kernel))
+    claims = []
+    for (unique, file, device, block_dim, _), found in groups.items():
+        if len({build.load.name for build, _ in found}) < SINGLE_KERNEL_MODULES:
+            continue
+        builds = [build for build, _ in found]
+        own = [build.load.ms - _header_ms(build) for build in builds]
+        fixed = min(own)
+        sort = 'modules of one kernel each (module="unique")' if unique else "modules of one kernel each"
+        finding = _finding(
+            Mechanism.CS_9 if unique else Mechanism.CS_4,
+            FindingKind.REDUNDANT,
+            module=(None, device, block_dim),
+            cost_ms=_total_ms(builds),
+            avoidable_ms=fixed * (len(builds) - 1),
+            evidence=[
+                f"the smallest took {duration(fixed)} without the header: the fixed cost that each repeats",
+                *(f"{kernel.key}: {_how(build.load)}" for build, kernel in found),
+            ],
+            where=found[0][1].site,
+            text=f"{plural(len(builds), 'module')} of {file} are {sort} with equal options: grouped by what is loaded"
+            " together they would pay the fixed cost of a build once.",
+        )
+        claims.append(Claim(finding, frozenset(build.number for build in builds)))
+    return claims
+
+
+def _find_parallel_cpu_loads(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Loads with several workers that can target the CPU: Warp's native CPU compiler has lost kernels that way."""
+    loads = [load for load in loads_of(case.sample.cold) if load.device == "cpu" and (load.workers or 0) > 1]
+    if not loads:
+        return []
+    spans = [(load.start_ms, load.end_ms) for load in loads if load.start_ms is not None and load.end_ms is not None]
+    overlapped = math.fsum(end - start for start, end in spans) > union_ms(spans) * 1.001
+    mechanism = Mechanism.CS_8 if overlapped else Mechanism.CPU_PARALLEL_LOAD
+    return [
+        Claim(
+            _finding(
+                mechanism,
+                FindingKind.HINT,
+                module=(None, "cpu", None),
+                cost_ms=math.fsum(load.ms for load in loads),
+                evidence=map(_load_line, loads),
+                where=_first_site(loads),
+                text=f"{plural(len(loads), 'CPU load')} ran with up to {max(load.workers or 0 for load in loads)}"
+                f" workers{' at the same time' if overlapped else ''}: use at most one where the CPU is a target.",
+            )
+        )
+    ]
+
+
+def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Adjoint code in modules of a run that recorded no tape and launched no adjoint."""
+    processes = case.sample.cold.processes
+    if any(process.tapes for process in processes):
+        return []
+    if any(entry.adjoint for process in processes for entry in process.launches.entries):
+        return []
+    found = []
+    for build in case.builds:
+        kernels = [processes[build.owner].built_kernels[index] for index in build.load.kernels]
+        count = sum(kernel.backward for kernel in kernels)
+        if count:
+            found.append((build, count, len(kernels)))
+    if not found:
+        return []
+    modules = {build.load.name for build, _, _ in found}
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_10,
+                FindingKind.HINT,
+                module=(modules.pop() if len(modules) == 1 else None, None, None),
+                cost_ms=_total_ms(build for build, _, _ in found),
+                evidence=[
+                    f"{build.load.name} {_short(build.load.hash)}: {count} of {plural(total, 'kernel')} with backward"
+                    f" code, {build.load.generated_source_bytes:,} bytes of source, {duration(build.load.ms)}"
+                    for build, count, total in sorted(found, key=lambda item: -item[0].load.ms)
+                ],
+                text=f"{plural(len(found), 'build')} generated backward code, and it was not used in this run: no tape"
+                " recorded, no adjoint launched. Measure with enable_backward off if nothing needs gradients.",
+            )
+        )
+    ]
+
+
+def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """Large generated source of kernels with loops that were unrolled."""
+    found = []
+    for build in case.builds:
+        kernels = [case.sample.cold.processes[build.owner].built_kernels[index] for index in build.load.kernels]
+        unrolled = [kernel for kernel in kernels if kernel.unrolled > 1]
+        if unrolled and build.load.generated_source_bytes > LARGE_SOURCE_BYTES * len(kernels):
+            found.append((build, unrolled))
+    if not found:
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_11,
+                FindingKind.HINT,
+                cost_ms=_total_ms(build for build, _ in found),
+                evidence=[
+                    f"{build.load.name} {_short(build.load.hash)}: {build.load.generated_source_bytes:,} bytes; "
+                    + ", ".join(f"{kernel.key} repeats a loop body {kernel.unrolled} times" for kernel in unrolled[:4])
+                    for build, unrolled in found
+                ],
+                where=found[0][1][0].site,
+                text="Unrolled loops make the generated source large. A smaller max_unroll shrinks it; measure both the"
+                " build and the kernel.",
+            )
+        )
+    ]
+
+
+def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """The precompiled header: switched off, or built for too few modules to pay."""
+    processes = case.sample.cold.processes
+    off = [
+        build
+        for build in case.builds
+        if build.load.option_set is not None
+        and processes[build.owner].option_sets[build.load.option_set].get("use_precompiled_headers") == "False"
+    ]
+    if off:
+        text = f"use_precompiled_headers is off: {plural(len(off), 'build')} each parsed Warp's header again."
+        evidence = [_load_line(build.load) for build in off]
+        return [
+            Claim(_finding(Mechanism.CS_12, FindingKind.HINT, cost_ms=_total_ms(off), evidence=evidence, text=text))
+        ]
+    header = math.fsum(map(_header_ms, case.builds))
+    total = _total_ms(case.builds)
+    makers = [build for build in case.builds if _header_ms(build)]
+    if not makers or len(case.builds) > 2 * len(makers) or header * 2 < total:
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_12,
+                FindingKind.HINT,
+                cost_ms=header,
+                evidence=[
+                    f"{_load_line(build.load)}; {duration(_header_ms(build))} of it the header" for build in makers
+                ],
+                text=f"The precompiled header took {duration(header)} of {duration(total)} and served"
+                f" {plural(len(case.builds), 'build')}. With so few, measure use_precompiled_headers=False.",
+            )
+        )
+    ]
+
+
+def _find_loads_in_capture(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    loads = [load for run in (case.sample.cold, case.sample.warm) for load in loads_of(run) if load.in_capture]
+    if not loads:
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.LOAD_IN_CAPTURE,
+                FindingKind.HINT,
+                cost_ms=math.fsum(load.ms for load in loads if load.is_build),
+                evidence=map(_load_line, loads),
+                where=_first_site(loads),
+                text="Modules were loaded while a graph was being captured. On CUDA that can fail with error 900 on a"
+                " cold cache and pass on a warm one: load them before the capture.",
+            )
+        )
+    ]
+
+
+def _find_serial_cuda_builds(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Several independent CUDA modules, each built once, one after the other, and nothing redundant among them."""
+    builds = [build for build in case.builds if build.load.device.startswith(("cuda", "sm_"))]
+    if len(builds) < 2 or any(build.number not in uncredited for build in builds):
+        return []
+    total, largest = _total_ms(builds), max(build.load.ms for build in builds)
+    spans = [
+        (b.load.start_ms, b.load.end_ms) for b in builds if b.load.start_ms is not None and b.load.end_ms is not None
+    ]
+    serial = math.fsum(end - start for start, end in spans) <= OVERLAP_FACTOR * union_ms(spans)
+    ceiling = total / largest if largest else 1.0
+    if not serial or ceiling < PARALLEL_CEILING or len({build.load.name for build in builds}) < len(builds):
+        return []
+    return [
+        Claim(
+            _finding(
+                Mechanism.CS_13,
+                FindingKind.HINT,
+                module=(None, builds[0].load.device, None),
+                cost_ms=total - largest,
+                evidence=[
+                    f"ceiling {ceiling:.2f}: {duration(total)} in all, {duration(largest)} the largest",
+                    *(_load_line(build.load) for build in builds),
+                ],
+                where=_first_site(build.load for build in builds),
+                text=f"{plural(len(builds), 'CUDA module')} were built one at a time. Loading them with several workers"
+                f" before the first launch can be up to {ceiling:.1f} times as fast; for CUDA devices only.",
+            )
+        )
+    ]
+
+
 # The order decides which rule is credited with a build that several could claim.
 RULES: tuple[Rule, ...] = (
+    _find_changed_modules,
     _find_rebuilds,
     _find_unproven_rebuilds,
     _find_never_launched,
     _find_variants,
+    _find_single_kernel_modules,
+    _find_serial_cuda_builds,
+    _find_never_arrived,
     _find_warm_builds,
     _find_second_run_builds,
     _find_cached_load_cost,
@@ -2206,6 +2621,11 @@ RULES: tuple[Rule, ...] = (
     _find_link_dominated,
     _find_errors,
     _find_built_per_process,
+    _find_parallel_cpu_loads,
+    _find_unused_backward,
+    _find_unrolled_source,
+    _find_header,
+    _find_loads_in_capture,
 )
 
 
@@ -2695,6 +3115,9 @@ def compare_reports(
         topology = dataclasses.replace(topology, equal=None if topology.equal else topology.equal)
     evidence = gather_evidence(baseline, candidate, topology)
     ruling = coverage_ruling or topology_ruling or rule_on_time(evidence, differences)
+    if differences:
+        names = ", ".join(difference.name for difference in differences)
+        ruling = dataclasses.replace(ruling, why=f"{ruling.why}; allowed to differ: {names}")
     return _comparison(baseline, candidate, ruling, differences, evidence)
 
 
@@ -3081,12 +3504,11 @@ class UnequalProcess:
 
 @dataclass(frozen=True)
 class RunMatch:
-    """Whether two runs launch the same, how far the order was compared, and what differs."""
+    """How far the order of launches of two runs was compared; where they differ, the first place and the counts."""
 
-    equal: bool
     order: LaunchOrder
-    divergence: Divergence | None
-    counts: tuple[CountDelta, ...]
+    divergence: Divergence | None = None
+    counts: tuple[CountDelta, ...] = ()
 
 
 def match_runs(reader: LaunchNumbering, baseline: RunLaunches, candidate: RunLaunches) -> RunMatch:
@@ -3117,9 +3539,9 @@ def match_runs(reader: LaunchNumbering, baseline: RunLaunches, candidate: RunLau
                 for number in sorted({**counts_before, **counts_after})
                 if counts_before[number] != counts_after[number]
             )
-            return RunMatch(equal=False, order=LaunchOrder.EXACT, divergence=divergence, counts=counts)
+            return RunMatch(LaunchOrder.EXACT, divergence, counts)
     order = LaunchOrder.UNORDERED if unequal else LaunchOrder.PREFIX if only_prefix else LaunchOrder.EXACT
-    return RunMatch(equal=True, order=order, divergence=None, counts=())
+    return RunMatch(order)
 
 
 def _sum_counts(processes: Iterable[Sequence[Thread]]) -> collections.Counter[int]:
@@ -3252,19 +3674,19 @@ def judge_topology(baseline: Report, candidate: Report) -> tuple[Topology, Rulin
     for name, runs in arms.items():
         for index in range(1, len(runs)):
             match = _match_samples(reader, runs[0], runs[index])
-            if not match.equal:
+            if match.divergence is not None:
                 why = (
                     f"the samples of the {name} do not launch the same, sample {index + 1} against the first:"
-                    f" {_divergence_text(match, 'first', f'sample {index + 1}')}"
+                    f" {_divergence_text(match.divergence, 'first', f'sample {index + 1}')}"
                 )
                 topology = dataclasses.replace(topology, first_divergence=match.divergence, counts=match.counts)
                 return topology, Ruling(Verdict.UNVERIFIED, VerdictReason.SAMPLES_DISAGREE, why)
             orders.append(match.order)
     match = _match_samples(reader, arms["baseline"][0], arms["candidate"][0])
-    if not match.equal:
+    if match.divergence is not None:
         reason = VerdictReason.LAUNCHES_DIFFER if match.counts else VerdictReason.LAUNCH_ORDER_DIFFERS
         topology = dataclasses.replace(topology, equal=False, first_divergence=match.divergence, counts=match.counts)
-        why = _divergence_text(match, "baseline", "candidate")
+        why = _divergence_text(match.divergence, "baseline", "candidate")
         return topology, Ruling(Verdict.TOPOLOGY_CHANGED, reason, why)
     orders.append(match.order)
     weakest = max(orders, key=list(LaunchOrder).index)
@@ -3284,17 +3706,16 @@ def _match_samples(
 ) -> RunMatch:
     """Two cold runs, then two warm ones: the first that differ, or else the one whose order was compared least."""
     cold = match_runs(reader, first[0], second[0])
-    if not cold.equal:
+    if cold.divergence is not None:
         return cold
     warm = match_runs(reader, first[1], second[1])
-    return warm if not warm.equal else max(cold, warm, key=lambda match: list(LaunchOrder).index(match.order))
+    return (
+        warm if warm.divergence is not None else max(cold, warm, key=lambda match: list(LaunchOrder).index(match.order))
+    )
 
 
-def _divergence_text(match: RunMatch, baseline: str, candidate: str) -> str:
+def _divergence_text(place: Divergence, baseline: str, candidate: str) -> str:
     """What differs first, in one clause."""
-    place = match.divergence
-    if place is None:
-        return "the launches differ"
     where = f"process {place.process}, {place.run.value} run"
     if place.index is None:
         return f"the order of launches differs behind the first {PREFIX_LAUNCHES:,} ({where})"
@@ -3383,7 +3804,7 @@ def gather_evidence(baseline: Report, candidate: Report, topology: Topology) -> 
         facts=facts,
         exact=sum_up(facts),
         pairs=pairs,
-        decided_by=choose_clock(baseline, candidate, facts, pairs),
+        decided_by=choose_measure(baseline, candidate, facts, pairs),
     )
 
 
@@ -3485,7 +3906,7 @@ def _renamed_places(
 # Step 5: time
 
 
-def choose_clock(
+def choose_measure(
     baseline: Report, candidate: Report, facts: Sequence[FactDelta], pairs: dict[Metric, tuple[Timed, Timed]]
 ) -> DecidedBy:
     """What to judge by: see DecidedBy.
@@ -3537,19 +3958,19 @@ def _builds(records: Sequence[IdentityRecord], length: int) -> collections.Count
 
 def rule_on_time(evidence: Evidence, differences: Sequence[FieldDifference]) -> Ruling:
     """The verdict where the work is the same."""
-    facts_text = f"exact facts: {evidence.exact.value}"
     same = evidence.exact is Exact.SAME
     if any(difference.field is ComparableField.HOST for difference in differences):
-        why = f"the hosts differ, so times were not judged; the launches are the same ({facts_text})"
+        why = f"the hosts differ, so times were not judged; launches: the same; exact facts: {evidence.exact.value}"
         return Ruling(Verdict.UNCHANGED if same else Verdict.INCONCLUSIVE, VerdictReason.TIME_NOT_JUDGED, why)
     metric = _deciding_metric(evidence)
     before, after = evidence.pairs[metric]
     weighed = weigh(before, after)
     verdict, reason = _weighed_verdict(evidence, metric, weighed)
+    moved, support = _change_text(metric, before, after), _reason_text(reason, before, after, weighed)
     return Ruling(
         verdict=verdict,
         reason=reason,
-        why=f"{_change_text(metric, before, after)}, {_reason_text(reason, before, after, weighed)} ({facts_text})",
+        why=f"{moved}, {support}; exact facts: {evidence.exact.value}",
         decided_by=evidence.decided_by,
         metric=metric,
         p=weighed.p,
@@ -3628,10 +4049,7 @@ def _reason_text(reason: VerdictReason, before: Timed, after: Timed, weighed: Ti
     texts = {
         VerdictReason.INSIDE_BAND: f"inside the noise band of {band} in {arms}",
         VerdictReason.INSIDE_BAND_FACTS_DIFFER: f"inside the noise band of {band}, though the exact facts differ",
-        VerdictReason.TOO_FEW_SAMPLES: (
-            f"beyond the noise band of {band}, but {arms} are too few to tell: measure {MIN_JUDGED_SAMPLES} or more,"
-            f" {more}"
-        ),
+        VerdictReason.TOO_FEW_SAMPLES: f"beyond the noise band of {band}, but {arms} are too few to tell; {more}",
         VerdictReason.SAMPLES_OVERLAP: f"beyond the noise band of {band}, but the samples overlap ({odds}); {more}",
         VerdictReason.WARM_RUN_MOVED: "but that is owed to the wall time of the warm run, not to compiling",
         VerdictReason.COLD_TIME_REGRESSED: "but the cold run takes longer now",
@@ -3769,16 +4187,17 @@ def render_log_report(report: LogReport) -> str:
 
 def bounded_text(lines: Sequence[str]) -> str:
     """Lines as text that is safe for a terminal, within the limits of lines and characters."""
-    text = [printable(line) for line in lines]
-    total = 0
-    for index, line in enumerate(text):
-        total += len(line) + 1
-        if index >= TEXT_LINES - 1 or total > TEXT_CHARACTERS - 100:
-            if index == len(text) - 1 and total <= TEXT_CHARACTERS:
+    text = [printable(line) + "\n" for line in lines]
+    if len(text) > TEXT_LINES or sum(map(len, text)) > TEXT_CHARACTERS:
+        kept: list[str] = []
+        room = TEXT_CHARACTERS - 80  # for the line that says what is missing
+        for line in text[: TEXT_LINES - 1]:
+            room -= len(line)
+            if room < 0:
                 break
-            text[index:] = [f"... {len(text) - index} more lines: --json FILE has all of it"]
-            break
-    return "".join(line + "\n" for line in text)
+            kept.append(line)
+        text = [*kept, f"... {len(text) - len(kept)} more lines: --json FILE has all of it\n"]
+    return "".join(text)
 
 
 def printable(text: str, limit: int | None = None) -> str:
@@ -3840,7 +4259,10 @@ def _log_flag_lines(flags: LogFlags) -> list[str]:
         ("SEVERAL HASHES of a module at one device and block_dim", several),
         ("COMPILED AGAIN: the same identity more than once", again),
         ("ERRORS by module", _error_rows(flags.errors)),
-        (f"CACHED LOADS slower than {SLOW_CACHED_LOAD_MS:.0f} ms, or {MANY_CACHED_LOADS} and more of a module", cached),
+        (
+            f"CACHED LOADS slower than {SLOW_CACHED_LOAD_MS:.0f} ms, or {MANY_CACHED_LOG_RECORDS} and more of a module",
+            cached,
+        ),
     ]
     lines = []
     for title, rows in blocks:
@@ -3885,7 +4307,8 @@ def _log_table(builds: tuple[LogBuild, ...]) -> list[str]:
                 _log_row(digits or "-", device, block_dim, name, same) for (name, digits), same in identities.items()
             ]
     rows.sort(key=lambda row: -row[0])
-    lines = [f"{'ms':>14}  {'compiled':>8} {'cached':>6} {'error':>5}  {'hash':7}  device and block_dim, module"]
+    title = "device, block_dim, module (xN: N identities)"
+    lines = [f"{'ms':>14}  {'compiled':>8} {'cached':>6} {'error':>5}  {'hash':7}  {title}"]
     lines += [text for _, text in rows[:_LOG_TABLE_ROWS]]
     if len(rows) > _LOG_TABLE_ROWS:
         lines.append(f"... {len(rows) - _LOG_TABLE_ROWS} more rows: --json FILE has all of them")
@@ -4533,6 +4956,8 @@ MAIN_STREAM_IDS = 65536  # ids buffered for the first launching thread, 4 bytes 
 OTHER_STREAM_IDS = 4096  # the same for each further thread
 MAX_DISTINCT_LAUNCHES = 100000  # beyond, dims are no longer told apart
 MAX_HOOK_ERRORS = 20
+MAX_CONFIG_EVENTS = 200
+MAX_STATES = 5000  # module states described a process; what comes after has no known cause
 MAX_TEXT = 400  # characters kept of a value's repr, of a word of a command line
 PROCESS_VARIABLE = "_WARP_COMPILE_PROBE_PROCESS"  # tells a child the name of its parent's record
 
@@ -4738,6 +5163,9 @@ class Recorder:
         self.last_hash: dict[int, tuple[str, int]] = {}
         self.hash_ns = 0
         self.hashings = 0
+        self.config_events = 0
+        self.states_written = 0
+        self.driver_cache_off = os.environ.get("CUDA_CACHE_DISABLE") == "1"
         for use in self.use_main_stream:
             use(None, None)
         self.emit(
@@ -4953,6 +5381,7 @@ class Recorder:
         }
         self.force_load_code = getattr(getattr(context, "force_load", None), "__code__", None)
         for step in (
+            self.patch_options,
             self.patch_hasher,
             self.patch_phases,
             self.patch_aot,
@@ -4975,6 +5404,7 @@ class Recorder:
         """`import warp` is over: its other modules are there now, names that it had imported too early are mended."""
         if hasattr(self, "context"):
             self.attempt(self.patch_timer)
+            self.attempt(self.patch_tape)
         for name, original, replacement in self.replaced:
             if vars(module).get(name) is original:
                 setattr(module, name, replacement)
@@ -4985,9 +5415,30 @@ class Recorder:
                 "start": started,
                 "end": time.monotonic_ns(),
                 "version": str(getattr(config, "version", None) or getattr(module, "__version__", None)),
-                "patched": hasattr(self, "context"),
+                "missing": self.missing(),
             }
         )
+
+    def patch_tape(self) -> None:
+        """Note each tape that the program begins to record: with one, backward code may be needed."""
+
+        def make(original: Any) -> Any:
+            def enter(tape: Any) -> Any:
+                self.emit({"t": "tape"})
+                return original(tape)
+
+            return enter
+
+        self.replace(sys.modules["warp"].Tape, "__enter__", make)
+
+    def missing(self) -> list[str]:
+        """What cannot be recorded in this Warp, since it lacks what the hooks need."""
+        if not hasattr(self, "context"):
+            return ["loads", "launches"]
+        load = vars(self.context.Module).get("load")
+        names = load.__code__.co_varnames if hasattr(load, "__code__") else ()
+        found = {"loads": "active_block_dim" in names, "launches": "invoke" in vars(self.context)}
+        return [what for what, there in found.items() if not there]
 
     # -- loads ---------------------------------------------------------------------------------------------------
 
@@ -4999,7 +5450,7 @@ class Recorder:
         def make_enter(original: Any) -> Any:
             def enter(timer: Any) -> Any:
                 frame = sys._getframe(1)
-                if frame.f_globals is own and type(timer.name) is str and timer.name.startswith("Module "):
+                if frame.f_globals is own and str(getattr(timer, "name", None)).startswith("Module "):
                     self.begin_load(timer, frame)
                 result = original(timer)
                 load = self.load_of(timer)
@@ -5013,7 +5464,7 @@ class Recorder:
             def leave(timer: Any, exc_type: Any, exc_value: Any, traceback: Any) -> Any:
                 load = self.load_of(timer)
                 if load is not None:
-                    self.end_load(load, timer.extra_msg, exc_value)
+                    self.end_load(load, str(getattr(timer, "extra_msg", "")), exc_value)
                 return original(timer, exc_type, exc_value, traceback)
 
             return leave
@@ -5048,11 +5499,29 @@ class Recorder:
                 "site": site or self.site(preload),
                 "workers": None if preload is None else preload.f_locals.get("max_workers"),
                 "hash_ns": self.take_hash_time(digest),
+                **self.circumstances(names["self"]),
             }
             self.check_twins()
             self.push_load(fields)
         except Exception as error:
             self.note_error("start of a load", error)
+
+    def circumstances(self, module: Any) -> dict[str, Any]:
+        """What a load happened under: a graph capture, options that never arrived, where options were set last."""
+        if not self.driver_cache_off and os.environ.get("CUDA_CACHE_DISABLE") == "1":
+            self.driver_cache_off = True
+            self.cache_event("driver-cache-off", None, None)
+        config = self.warp_config.__dict__
+        unreached = [
+            [name, text_of(value), text_of(config[name])]
+            for name, value in self.copied_options.get(module, {}).items()
+            if module.options.get(name) == value and config.get(name) != value
+        ]
+        return {
+            "in_capture": self.active_capture() is not None,
+            "unreached": unreached,
+            "options_site": self.option_sites.get(module),
+        }
 
     def push_load(self, fields: dict[str, Any]) -> LoadRecord:
         load = LoadRecord(fields, time.monotonic_ns())
@@ -5068,13 +5537,13 @@ class Recorder:
         end = time.monotonic_ns()
         try:
             self.loads[_thread.get_ident()].remove(load)
-            status = message.strip(" ()") or "unknown"
-            if error is not None:
-                status = "error"
+            status = "error" if error is not None else message.strip(" ()") or "unknown"
+            if status not in ("compiled", "cached", "error", "unknown"):
+                self.note_error("status of a load", ValueError(status))
+                status = "unknown"
             fields = load.fields
             fields.pop("timer", None)
-            if status != "cached":
-                self.write_state(fields["hash"])
+            self.write_state(fields["hash"])
             fields.update(
                 {
                     "t": "load",
@@ -5135,6 +5604,7 @@ class Recorder:
                     "site": self.site(sys._getframe(2)),
                     "workers": None,
                     "hash_ns": 0,
+                    **self.circumstances(module),
                 }
             )
         except Exception as error:
@@ -5391,11 +5861,14 @@ class Recorder:
         """A kernel was hashed, a plain one or an instance of a generic one."""
         try:
             name = digest.hex()
+            # An instance of a generic kernel has no line of its own.
+            defined = (vars(kernel).get("generic_parent") or kernel).adj
             self.write_once(
                 "kernel",
                 name,
                 lambda: {
                     "key": kernel.key,
+                    "site": [defined.filename, defined.fun_lineno, defined.fun_name],
                     "module": kernel.module.name,
                     "adjoint": frame.adjoints[0] if frame.adjoints else None,
                     "options": {str(key): text_of(value) for key, value in kernel.options.items()},
@@ -5432,8 +5905,48 @@ class Recorder:
 
     def write_state(self, digest: str | None) -> None:
         state = self.pending_states.get(digest) if digest else None
-        if state is not None and digest is not None:
+        if state is not None and digest is not None and self.states_written < MAX_STATES:
+            self.states_written += 1
             self.write_once("state", digest, lambda: state)
+
+    def patch_options(self) -> None:
+        """Modules copy some of the configuration when they are created: remember what, to tell when a value that is
+        assigned later never arrives. And where the program last set options of a module."""
+        from weakref import WeakKeyDictionary
+
+        self.copied_options: Any = WeakKeyDictionary()  # module -> {name: value}
+        self.option_sites: Any = WeakKeyDictionary()  # module -> site
+        set_options_code = getattr(getattr(self.context, "set_module_options", None), "__code__", None)
+
+        def make_init(original: Any) -> Any:
+            def init(module: Any, *args: Any, **keywords: Any) -> None:
+                original(module, *args, **keywords)
+                try:
+                    config = self.warp_config.__dict__
+                    self.copied_options[module] = {
+                        name: value
+                        for name, value in module.options.items()
+                        if value is not None and name in config and config[name] == value
+                    }
+                except Exception as error:
+                    self.note_error("creation of a module", error)
+
+            return init
+
+        def make_mark(original: Any) -> Any:
+            def mark_modified(module: Any, *args: Any, **keywords: Any) -> Any:
+                try:
+                    frame = sys._getframe(1)
+                    if frame.f_code is set_options_code:
+                        self.option_sites[module] = self.site(frame)
+                except Exception as error:
+                    self.note_error("options of a module", error)
+                return original(module, *args, **keywords)
+
+            return mark_modified
+
+        self.replace(self.context.Module, "__init__", make_init)
+        self.replace(self.context.Module, "mark_modified", make_mark)
 
     # -- launches ------------------------------------------------------------------------------------------------
 
@@ -5861,22 +6374,43 @@ class Recorder:
             """The configuration module, with the cache directory mapped."""
 
             def __setattr__(self, name: str, value: Any) -> None:
+                frame = sys._getframe(1)
+                own = recorder.is_internal(frame.f_code.co_filename)
                 if name == "kernel_cache_dir":
-                    frame = sys._getframe(1)
-                    if value is not None and not recorder.is_internal(frame.f_code.co_filename):
+                    if value is not None and not own:
                         recorder.cache_event("directory-set", value, frame)
                     value = recorder.private_directory(value)
                 elif name == "cache_kernels" and not value:
-                    recorder.cache_event("caching-off", None, sys._getframe(1))
-                elif name in ("verbose", "quiet"):
+                    recorder.cache_event("caching-off", None, frame)
+                elif not own:
+                    recorder.config_event(name, self.__dict__.get(name), value, frame)
+                if name in ("verbose", "quiet"):
                     # Warp 1.14 to 1.17 warn of these names unless Warp itself is the direct caller.
-                    caller = str(sys._getframe(1).f_globals.get("__name__"))
+                    caller = str(frame.f_globals.get("__name__"))
                     if caller == "warp" or caller.startswith("warp."):
                         self.__dict__[name] = value
                         return
                 super().__setattr__(name, value)
 
         config.__class__ = ConfigModule
+
+    def config_event(self, name: str, before: Any, after: Any, frame: Any) -> None:
+        """An assignment to the configuration by the program itself."""
+        try:
+            if self.config_events < MAX_CONFIG_EVENTS and before != after:
+                self.config_events += 1
+                self.emit(
+                    {
+                        "t": "config",
+                        "name": name,
+                        "before": text_of(before),
+                        "after": text_of(after),
+                        "at": time.monotonic_ns(),
+                        "site": self.site(frame),
+                    }
+                )
+        except Exception as error:
+            self.note_error("configuration", error)
 
     def patch_caches(self) -> None:
         """Keep every kernel cache inside the sample, and note when the program clears one."""
@@ -6021,14 +6555,35 @@ class Twin:
         return (found.st_dev, found.st_ino) != self.identity
 
 
-class Finder:
-    """Stands first on sys.meta_path until Warp has come, then leaves."""
+class Handover:
+    """Loads a module that the recorder has had and that the program does not know yet."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.spec = module.__spec__
+
+    def create_module(self, _spec: Any) -> Any:
+        return self.module
+
+    def exec_module(self, module: Any) -> None:
+        module.__spec__ = self.spec
+
+
+class Finder:
+    """Stands first on sys.meta_path until Warp has come, then leaves.
+
+    The modules that the recorder imported before the program are hidden from it until it imports them: it then gets the
+    same ones, hooks included.
+    """
+
+    def __init__(self, recorder: Recorder, known: set[str]) -> None:
         self.recorder = recorder
+        self.hidden = {name: sys.modules.pop(name) for name in set(sys.modules) - known}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The spec that the other finders have for Warp or its context module, with a loader that is followed."""
+        if name in self.hidden:
+            return type(sys.__spec__)(name, Handover(self.hidden.pop(name)))  # type: ignore[arg-type]
         if name not in ("warp", "warp._src.context", "warp.context"):
             return None
         for finder in list(sys.meta_path):
@@ -6042,6 +6597,13 @@ class Finder:
                 return spec
         return None
 
+    def leave(self) -> None:
+        """Warp has come, with most of what was hidden."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for name in list(self.hidden):
+            sys.modules.setdefault(name, self.hidden.pop(name))
+
     def follow(self, name: str, loader: Any) -> None:
         """Let the recorder act right after the loader has executed the module."""
         original = loader.exec_module
@@ -6053,8 +6615,7 @@ class Finder:
             original(module)
             try:
                 if name == "warp":
-                    if self in sys.meta_path:
-                        sys.meta_path.remove(self)
+                    self.leave()
                     recorder.warp_imported(module, start)
                 elif "ModuleExec" in vars(module) and not hasattr(recorder, "context"):
                     # Warp 1.10 to 1.12 have a warp.context beside the real one.
@@ -6065,11 +6626,11 @@ class Finder:
         loader.exec_module = exec_module
 
 
-def bootstrap(config: dict[str, Any]) -> None:
-    """Begin recording in this process; called by the injected sitecustomize."""
+def bootstrap(config: dict[str, Any], known: set[str]) -> None:
+    """Begin recording in this process; called by the injected sitecustomize. `known` names the modules before it."""
     recorder = Recorder(config)
     recorder.watch_processes()
-    sys.meta_path.insert(0, Finder(recorder))
+    sys.meta_path.insert(0, Finder(recorder, known))
 
 
 # </recorder>
@@ -6119,13 +6680,14 @@ class KernelText:
 
     key: str
     module: str
+    site: Site
     adjoint: str | None
     options: dict[str, str]
     overload: bool
 
     @classmethod
     def from_json(cls, line: dict[str, Any]) -> KernelText:
-        return cls(line["key"], line["module"], line["adjoint"], line["options"], line["overload"])
+        return cls(line["key"], line["module"], Site(*line["site"]), line["adjoint"], line["options"], line["overload"])
 
 
 @dataclass(frozen=True)
@@ -6239,6 +6801,272 @@ def tree_text(node: Any) -> str:
     return repr(node)
 
 
+# Causes: what differs between a build and the closest earlier identity of its module in the same process.
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An earlier load of a module in the process: its hash, and what went into it where that was seen."""
+
+    load: Load
+    state: StateText | None
+
+
+class LoadTables:
+    """The loads of a process with what explains them, and the tables that they refer to."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.option_sets: dict[tuple[tuple[str, str], ...], int] = {}
+        self.built_kernels: dict[BuiltKernel, int] = {}
+
+    def explain(
+        self, loads: Sequence[Load], events: Sequence[CacheEvent], option_sites: dict[int, Site | None]
+    ) -> tuple[Load, ...]:
+        """`loads` in order of their start, builds with their cause. `option_sites` say by position in `loads` where
+        the program last set an option of the module."""
+        earlier: list[Loaded] = []
+        explained = {}
+        for position in sorted(range(len(loads)), key=lambda index: loads[index].start_ms or 0.0):
+            load = loads[position]
+            state = self.catalog.states.get(load.hash or "")
+            if state is not None:
+                load = dataclasses.replace(load, option_set=self._options(state), kernels=self._kernels(load, state))
+            if load.status is Status.COMPILED:
+                cause = cause_of(load, state, earlier, self.catalog, events)
+                load = dataclasses.replace(load, cause=with_option_site(cause, option_sites.get(position)))
+            explained[position] = load
+            if load.status is not Status.ERROR:
+                earlier.append(Loaded(load, state))
+        return tuple(explained[position] for position in range(len(loads)))
+
+    def _options(self, state: StateText) -> int:
+        return self.option_sets.setdefault(tuple(sorted(state.options.items())), len(self.option_sets))
+
+    def _kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
+        found = []
+        for digest in state.kernels:
+            kernel = self.catalog.kernels.get(digest)
+            if kernel is not None:
+                options = {**state.options, **kernel.options}
+                built = BuiltKernel(
+                    key=kernel.key,
+                    site=kernel.site,
+                    unique=len(state.kernels) == 1 and bool(re.search(r"_[0-9a-f]{8}$", load.name)),
+                    overload=kernel.overload,
+                    backward=options.get("enable_backward") == "True",
+                    unrolled=unrolled_copies(self.catalog.adjoints.get(kernel.adjoint or ""), options),
+                )
+                found.append(self.built_kernels.setdefault(built, len(self.built_kernels)))
+        return tuple(found)
+
+
+def with_option_site(cause: Cause, site: Site | None) -> Cause:
+    """The cause, with the place where the program set the option."""
+    changes = tuple(
+        dataclasses.replace(change, site=site)
+        if change.reason in (CauseReason.OPTION_CHANGED, CauseReason.OPTION_RESTATED)
+        else change
+        for change in cause.changes
+    )
+    return dataclasses.replace(cause, changes=changes)
+
+
+def unrolled_copies(text: AdjointText | None, options: dict[str, str]) -> int:
+    """The largest number of copies of a loop body that unrolling constant ranges makes, nested loops multiplied."""
+    if text is None:
+        return 1
+    try:
+        limit = int(options.get("max_unroll", "0"))
+        tree = ast.parse(textwrap.dedent(text.source))
+    except (SyntaxError, ValueError):
+        return 1
+    return _copies(tree, limit, text.constants)
+
+
+def _copies(node: ast.AST, limit: int, constants: dict[str, str]) -> int:
+    inner = max((_copies(child, limit, constants) for child in ast.iter_child_nodes(node)), default=1)
+    if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
+        return inner
+    if not isinstance(node.iter.func, ast.Name) or node.iter.func.id != "range":
+        return inner
+    try:
+        bounds = [ast.literal_eval(constants.get(ast.unparse(word), ast.unparse(word))) for word in node.iter.args]
+        count = len(range(*bounds))
+    except (ValueError, TypeError, SyntaxError):
+        return inner
+    return inner * count if 1 < count <= limit else inner
+
+
+def cause_of(
+    load: Load, state: StateText | None, earlier: Sequence[Loaded], catalog: Catalog, events: Sequence[CacheEvent]
+) -> Cause:
+    """Why a module was built, from the loads of the process before it."""
+    of_module = [item for item in earlier if item.load.name == load.name]
+    if not of_module:
+        return Cause(CauseReason.FIRST_BUILD, (), None)
+    on_device = [item for item in of_module if item.load.device == load.device]
+    if not on_device:
+        return Cause(CauseReason.NEW_DEVICE, (), None)
+    alike = [item for item in on_device if item.load.block_dim == load.block_dim]
+    if not alike:
+        return Cause(CauseReason.NEW_BLOCK_DIM, (), None)
+    same = [item for item in alike if item.load.hash == load.hash]
+    if same:
+        return Cause(CauseReason.SAME_HASH_AGAIN, cache_changes(same[-1].load, load, events), load.hash)
+    known = [(item, item.state) for item in alike if item.state is not None]
+    if state is None or not known:
+        return Cause(CauseReason.NOTHING_OBVIOUS, (), alike[-1].load.hash)
+    compared = [(state_changes(before, state, catalog), item.load.hash) for item, before in reversed(known)]
+    changes, digest = min(compared, key=lambda pair: len(pair[0]) or 1 << 30)
+    if not changes:
+        return Cause(CauseReason.NOTHING_OBVIOUS, (), digest)
+    reason = min((change.reason for change in changes), key=CAUSE_ORDER.index)
+    return Cause(reason, changes, digest)
+
+
+# Of several differences, the first of these is called the reason: what a program does before what follows from it.
+CAUSE_ORDER = (
+    CauseReason.KERNEL_ADDED,
+    CauseReason.KERNEL_REDEFINED,
+    CauseReason.GENERIC_INSTANCE_ADDED,
+    CauseReason.FUNCTION_CHANGED,
+    CauseReason.STRUCT_CHANGED,
+    CauseReason.OPTION_CHANGED,
+    CauseReason.OPTION_RESTATED,
+    CauseReason.KERNEL_REMOVED,
+    CauseReason.SAME_HASH_AGAIN,
+)
+
+# What Warp takes where an option is None, by what the device starts with; stating it moves the hash and nothing else.
+NONE_MEANS = {
+    ("optimization_level", "cpu"): "2",
+    ("optimization_level", "cuda"): "3",
+    ("mode", "cpu"): "'release'",
+    ("mode", "cuda"): "'release'",
+    ("enable_mathdx_gemm", "cuda"): "True",
+    ("enable_mathdx_solver", "cuda"): "True",
+    ("enable_mathdx_fft", "cuda"): "True",
+    ("enable_mathdx_gemm", "cpu"): "True",
+    ("enable_mathdx_solver", "cpu"): "True",
+    ("enable_mathdx_fft", "cpu"): "True",
+}
+
+
+def cache_changes(before: Load, after: Load, events: Sequence[CacheEvent]) -> tuple[Change, ...]:
+    """What the program did to its cache between two loads of the same hash."""
+    since, until = before.end_ms or 0.0, after.start_ms or 0.0
+    found = [event for event in events if since <= event.at_ms <= until]
+    found += [event for event in events if event.kind is CacheEventKind.CACHING_OFF and event.at_ms < since]
+    return tuple(Change(CauseReason.SAME_HASH_AGAIN, event.kind.value, None, event.path, event.site) for event in found)
+
+
+def state_changes(before: StateText, after: StateText, catalog: Catalog) -> tuple[Change, ...]:
+    """Every difference between two states of a module at one block_dim."""
+    changes = kernel_changes(before, after, catalog)
+    device = "cuda" if "output_arch" in after.options else "cpu"
+    for name in sorted({*before.options, *after.options} - {"block_dim"}):
+        old, new = before.options.get(name), after.options.get(name)
+        if old != new:
+            default = NONE_MEANS.get((name, device))
+            restated = {old, new} == {"None", default}
+            reason = CauseReason.OPTION_RESTATED if restated else CauseReason.OPTION_CHANGED
+            changes.append(Change(reason, name, old, new, None))
+    return tuple(changes)
+
+
+def kernel_changes(before: StateText, after: StateText, catalog: Catalog) -> list[Change]:
+    """Differences between the live kernels of two states: pairs under one key and argument types are compared."""
+    gone = [digest for digest in before.kernels if digest not in set(after.kernels)]
+    new = [digest for digest in after.kernels if digest not in set(before.kernels)]
+    changes: dict[Change, None] = {}
+    for digest in new:
+        kernel = catalog.kernels.get(digest)
+        if kernel is None:
+            continue
+        site = kernel.site
+        twin = closest_kernel(digest, [*gone, *before.kernels], catalog)
+        if twin is None:
+            if kernel.overload:
+                types = (
+                    ", ".join(kind for _, kind, _ in catalog.adjoints[kernel.adjoint].args) if kernel.adjoint else ""
+                )
+                changes[Change(CauseReason.GENERIC_INSTANCE_ADDED, kernel.key, None, types, site)] = None
+            else:
+                changes[Change(CauseReason.KERNEL_ADDED, kernel.key, None, None, site)] = None
+            continue
+        if twin in gone:
+            gone.remove(twin)
+        for change in body_changes(kernel, catalog.kernels[twin], catalog):
+            changes[change] = None
+    for digest in gone:
+        kernel = catalog.kernels.get(digest)
+        if kernel is not None:
+            changes[Change(CauseReason.KERNEL_REMOVED, kernel.key, None, None, kernel.site)] = None
+    return list(changes)
+
+
+def closest_kernel(digest: str, candidates: Sequence[str], catalog: Catalog) -> str | None:
+    """The earlier kernel of the same key that a new one stands for; for generic instances of the same types too."""
+    kernel = catalog.kernels[digest]
+    for other_digest in candidates:
+        other = catalog.kernels.get(other_digest)
+        if other is None or other.key != kernel.key:
+            continue
+        if not kernel.overload or argument_types(kernel, catalog) == argument_types(other, catalog):
+            return other_digest
+    return None
+
+
+def argument_types(kernel: KernelText, catalog: Catalog) -> tuple[str, ...]:
+    """The concrete types of a kernel's arguments, in order."""
+    text = catalog.adjoints.get(kernel.adjoint or "")
+    return () if text is None else tuple(kind for _, kind, _ in text.args)
+
+
+def body_changes(kernel: KernelText, earlier: KernelText, catalog: Catalog) -> list[Change]:
+    """What differs between two kernels of one key: called functions, structs, else the kernel itself."""
+    new, old = catalog.adjoints.get(kernel.adjoint or ""), catalog.adjoints.get(earlier.adjoint or "")
+    site = kernel.site
+    if new is None or old is None:
+        return [Change(CauseReason.KERNEL_REDEFINED, kernel.key, None, None, site)]
+    changes = [
+        Change(CauseReason.FUNCTION_CHANGED, key, None, None, function_site(new.functions[key], catalog))
+        for key in sorted(new.functions.keys() & old.functions.keys())
+        if new.functions[key] != old.functions[key]
+    ]
+    for (_, kind, code), (_, old_kind, old_code) in zip(new.args, old.args, strict=False):
+        if kind == old_kind and code != old_code:
+            changes.append(Change(CauseReason.STRUCT_CHANGED, kind, old_code, code, site))
+    before, after = named_values(old), named_values(new)
+    changes.extend(
+        Change(CauseReason.KERNEL_REDEFINED, f"{kernel.key}: {name}", before.get(name), after.get(name), site)
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    )
+    if kernel.options != earlier.options:
+        changes.append(
+            Change(CauseReason.KERNEL_REDEFINED, kernel.key, str(earlier.options), str(kernel.options), site)
+        )
+    if not changes or normal_source(new.source) != normal_source(old.source):
+        changes.append(Change(CauseReason.KERNEL_REDEFINED, kernel.key, None, None, site))
+    return changes
+
+
+def named_values(text: AdjointText) -> dict[str, str]:
+    """Constants and static values that a body uses, by the name or expression that the source has for them."""
+    values = {name: stable_text(value) for name, value in text.constants.items()}
+    values.update({f"wp.static({key})": stable_text(value) for key, value in text.statics})
+    return values
+
+
+def function_site(digest: str, catalog: Catalog) -> Site | None:
+    """Where a function is defined."""
+    function = catalog.functions.get(digest)
+    text = catalog.adjoints.get(function.adjoints[0]) if function is not None and function.adjoints else None
+    return None if text is None else Site(text.file, text.line, text.name)
+
+
 @dataclass
 class RecordFile:
     """The lines of one process's record file, sorted by kind; `truncated` if a line could not be read."""
@@ -6255,14 +7083,18 @@ class RecordFile:
         return self.of("start")[0]
 
 
-def read_record_file(path: str, catalog: Catalog) -> RecordFile | None:
-    """Read one record file; texts go to the catalog. None if not even its start line can be read."""
+def read_record_file(path: str, catalog: Catalog, private: str) -> RecordFile | None:
+    """Read one record file; texts go to the catalog, paths in the private directory become relative to it.
+
+    None if not even the start line can be read.
+    """
+    prefix = json.dumps(private + os.sep)[1:-1].encode()
     lines: dict[str, list[dict[str, Any]]] = {}
     truncated = False
     with open(path, "rb") as file:
         for raw in file:
             try:
-                line = json.loads(raw)
+                line = json.loads(raw.replace(prefix, b""))
                 kind = line["t"]
                 if kind in ("adjoint", "kernel", "function", "state"):
                     catalog.add(kind, line["digest"], line)
@@ -6535,9 +7367,26 @@ def load_from(line: dict[str, Any], origin: int) -> Load:
         lto=tuple(LtoArtifact(item["symbol"], item["bytes"], milliseconds(item["ns"])) for item in line["lto"]),
         site=site_from(line["site"]),
         workers=line["workers"],
+        in_capture=line["in_capture"],
+        option_set=None,
+        kernels=(),
+        unreached=tuple(UnreachedOption(*item) for item in line["unreached"]),
         cause=None,
         error=line["error"],
     )
+
+
+def cache_event_from(line: dict[str, Any], origin: int) -> CacheEvent:
+    """A cache event as the recorder writes it; `origin` as for `load_from`."""
+    path = re.sub(r"^\d+/tmp/", "$TMPDIR/", line["path"]) if line["path"] else None
+    at_ms = milliseconds(line["at"] - origin)
+    return CacheEvent(CacheEventKind(line["kind"]), at_ms, path, site_from(line["site"]))
+
+
+def config_event_from(line: dict[str, Any], origin: int) -> ConfigEvent:
+    """An assignment to the configuration as the recorder writes it; `origin` as for `load_from`."""
+    at_ms = milliseconds(line["at"] - origin)
+    return ConfigEvent(line["name"], line["before"], line["after"], at_ms, site_from(line["site"]))
 
 
 @dataclass(frozen=True)
@@ -6554,15 +7403,15 @@ class ReadRun:
     made_paths: tuple[str, ...]
 
 
-def read_records(folder: str, origin: int) -> ReadRun:
-    """Read all record files of a run. Times become milliseconds since `origin`."""
+def read_records(folder: str, origin: int, private: str) -> ReadRun:
+    """Read all record files of a run. Times become milliseconds since `origin`, paths lose the private directory."""
     catalog = Catalog()
     files = []
     gaps: list[Gap] = []
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
         if name.endswith(".rec"):
-            file = read_record_file(path, catalog)
+            file = read_record_file(path, catalog, private)
             if file is None:
                 gaps.append(Gap(GapReason.RECORD_TRUNCATED, None, f"the record {name} has no readable start line"))
             else:
@@ -6600,8 +7449,6 @@ def read_process(
 ) -> tuple[Process, list[Gap]]:
     """One process from its record file."""
     start = file.start
-    pid = start["pid"]
-    gaps: list[Gap] = []
     ancestors: list[RecordFile] = []
     current = file
     while current.start["how"] == "fork" and current.start["parent"] in by_name:
@@ -6609,24 +7456,19 @@ def read_process(
         ancestors.insert(0, current)
     reader = LaunchReader(folder, file, ancestors, catalog)
     launches = reader.read()
-    gaps.extend(Gap(GapReason.LAUNCHES_NOT_RECORDED, pid, text) for text in reader.missing)
-    if launches.graph_replays_unknown:
-        text = f"{launches.graph_replays_unknown} graph replays whose content was not seen: launches is a lower bound"
-        gaps.append(Gap(GapReason.GRAPH_CONTENT_UNSEEN, pid, text))
-    if file.truncated:
-        gaps.append(Gap(GapReason.RECORD_TRUNCATED, pid, "a line of its record could not be read"))
-    errors = tuple(line["text"] for line in file.of("error"))
-    gaps.extend(Gap(GapReason.HOOK_FAILED, pid, text) for text in errors)
     warp = next((source.of("warp")[-1] for source in [file, *reversed(ancestors)] if source.of("warp")), None)
-    if warp is not None and not warp["patched"]:
-        text = f"Warp {warp['version']} is built otherwise than those that the recorder can hook (1.4 to 1.19)"
-        gaps.append(Gap(GapReason.UNSUPPORTED_WARP, pid, text))
-    loads = tuple(load_from(line, origin) for line in file.of("load"))
+    events = tuple(cache_event_from(line, origin) for line in file.of("cache"))
+    tables = LoadTables(catalog)
+    loads = tables.explain(
+        [load_from(line, origin) for line in file.of("load")],
+        events,
+        {position: site_from(line["options_site"]) for position, line in enumerate(file.of("load"))},
+    )
     revived = file.of("revived")[-1]["at"] if file.of("revived") else 0
     end = next((line for line in reversed(file.of("end")) if line["at"] > revived), None)
     hashing = end or (file.of("load")[-1] if file.of("load") else None)
     process = Process(
-        pid=pid,
+        pid=start["pid"],
         path=path,
         how=start["how"],
         argv=tuple(start["argv"]),
@@ -6641,16 +7483,32 @@ def read_process(
         hash_ms=0.0 if hashing is None else milliseconds(hashing["total_hash_ns"]),
         hashings=0 if hashing is None else hashing["total_hashings"],
         loads=loads,
-        cache_events=tuple(
-            CacheEvent(
-                CacheEventKind(line["kind"]), milliseconds(line["at"] - origin), line["path"], site_from(line["site"])
-            )
-            for line in file.of("cache")
-        ),
+        cache_events=events,
+        config_events=tuple(config_event_from(line, origin) for line in file.of("config")),
+        option_sets=tuple(dict(options) for options in tables.option_sets),
+        built_kernels=tuple(tables.built_kernels),
+        tapes=len(file.of("tape")),
         launches=launches,
-        hook_errors=errors,
+        hook_errors=tuple(line["text"] for line in file.of("error")),
     )
-    return process, gaps
+    return process, process_gaps(file, process, warp["missing"] if warp is not None else [], reader.missing)
+
+
+def process_gaps(
+    file: RecordFile, process: Process, unhooked: Sequence[str], missing_launches: Sequence[str]
+) -> list[Gap]:
+    """What may have gone unseen in a process: of Warp, `unhooked`, of its launches, or by a failed hook."""
+    found = [(GapReason.LAUNCHES_NOT_RECORDED, text) for text in missing_launches]
+    if replays := process.launches.graph_replays_unknown:
+        text = f"{replays} graph replays whose content was not seen: launches is a lower bound"
+        found.append((GapReason.GRAPH_CONTENT_UNSEEN, text))
+    if file.truncated:
+        found.append((GapReason.RECORD_TRUNCATED, "a line of its record could not be read"))
+    found.extend((GapReason.HOOK_FAILED, text) for text in process.hook_errors)
+    if unhooked:
+        text = f"no {' and no '.join(unhooked)} can be recorded in Warp {process.warp}: use Warp 1.10 to 1.19"
+        found.append((GapReason.UNSUPPORTED_WARP, text))
+    return [Gap(reason, process.pid, text) for reason, text in found]
 
 
 def process_phases(
@@ -6766,6 +7624,7 @@ REPORTED_VARIABLES = (
 TAIL_BYTES = 32 * 1024
 LINGER_SECONDS = 5.0  # how long children may outlive the command before they are ended
 GRACE_SECONDS = 2.0  # between TERM and KILL
+DRAIN_SECONDS = 30.0  # for reading what is left in the pipes after the last process has ended
 
 RECORDER_PRELUDE = "from __future__ import annotations; import _thread, atexit, itertools, os, sys, time\n"
 SITECUSTOMIZE = """\
@@ -6774,7 +7633,7 @@ SITECUSTOMIZE = """\
 def _start():
     import os, sys
     config = {config!a}
-    before = set(sys.modules)
+    known = set(sys.modules)
     try:
         import marshal
         cached = {code!a} + "-%s-%x" % (sys.implementation.cache_tag, sys.hexversion)
@@ -6792,16 +7651,13 @@ def _start():
                 pass
         namespace = {{"__name__": "_warp_compile_probe_recorder", "__file__": {script!a}}}
         exec(code, namespace)
-        namespace["bootstrap"](config)
+        namespace["bootstrap"](config, known)
     except Exception as error:
         try:
             with open(os.path.join(config["records"], "%d.failed" % os.getpid()), "w") as file:
                 file.write("%s: %r" % (sys.executable, error))
         except Exception:
             pass
-    for name in ("__future__", "_json"):
-        if name not in before:
-            sys.modules.pop(name, None)
     while config["inject"] in sys.path:
         sys.path.remove(config["inject"])
     sys.path_importer_cache.pop(config["inject"], None)
@@ -6824,10 +7680,14 @@ class TimedOutError(ProbeError):
     exit_code = ExitCode.TIMEOUT
 
 
-class NotColdError(ProbeError):
-    """A cold run used or filled a cache that was not its own."""
+class UnverifiedError(ProbeError):
+    """What was measured cannot be relied upon."""
 
     exit_code = ExitCode.UNVERIFIED
+
+
+class NotColdError(UnverifiedError):
+    """A cold run used or filled a cache that was not its own."""
 
 
 class Terminated(BaseException):
@@ -6851,11 +7711,13 @@ class Workspace:
     """The private directory of one `measure`: mode 0700, unpredictable, removed on every way out."""
 
     def __init__(self) -> None:
+        # Python's own choice would pass over an unusable TMPDIR in silence.
+        parent = os.environ.get("TMPDIR")
         try:
-            self.root = tempfile.mkdtemp(prefix="wcp-")
+            self.root = os.path.abspath(tempfile.mkdtemp(prefix="wcp-", dir=parent))
         except OSError as error:
             raise InputError(
-                f"no private directory can be made under {tempfile.gettempdir()} ({error.strerror});"
+                f"no private directory can be made under {parent or 'the temporary directory'} ({error.strerror});"
                 " set TMPDIR to a writable directory with free space"
             ) from None
         self.source = os.path.join(self.root, "recorder.py")
@@ -6874,9 +7736,21 @@ class Workspace:
 
 def write_file(path: str, data: bytes) -> None:
     """Write a private file. Raises InputError on a full or read-only disk."""
+    with private_write(path), open(path, "wb") as file:
+        file.write(data)
+
+
+def make_folder(path: str) -> None:
+    """Make a private directory. Raises InputError on a full or read-only disk."""
+    with private_write(path):
+        os.makedirs(path, mode=0o700, exist_ok=True)
+
+
+@contextlib.contextmanager
+def private_write(path: str) -> typing.Iterator[None]:
+    """Turn what the disk refuses into an InputError."""
     try:
-        with open(path, "wb") as file:
-            file.write(data)
+        yield
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}; free some space or set TMPDIR elsewhere") from None
 
@@ -6890,7 +7764,7 @@ class SampleFolder:
         self.held: list[int] = []
         self.made: list[str] = []
         for name in ("", "warp", "root", "cuda", "tmp", "twins"):
-            os.makedirs(os.path.join(self.path, name), mode=0o700, exist_ok=True)
+            make_folder(os.path.join(self.path, name))
 
     def environment(self, base: dict[str, str], inherit_tmpdir: bool) -> dict[str, str]:
         """`base` with the private cache variables."""
@@ -6906,8 +7780,8 @@ class SampleFolder:
         """Write the sitecustomize of one run. Returns the folder for PYTHONPATH and the folder of the records."""
         folder = os.path.join(self.path, run.value, "inject")
         records = os.path.join(self.path, run.value, "records")
-        os.makedirs(folder, mode=0o700)
-        os.makedirs(records, mode=0o700)
+        make_folder(folder)
+        make_folder(records)
         script = os.path.abspath(__file__)
         config = {"inject": folder, "records": records, "sample": self.path, "script": script}
         text = SITECUSTOMIZE.format(
@@ -6975,15 +7849,22 @@ def with_injection(command: Sequence[str], inject: str) -> list[str]:
     return words
 
 
+# Lines that own_output could act on, so that gigabytes of other output need not be split into lines.
+MAY_BE_WARPS = re.compile(rb"Warp|warp|Module|Compile|wp[_.]|^[ \t]{3}", re.MULTILINE)
+TOOK = re.compile(rb"took [0-9.]+ ms")
+
+
 class OutputReader(threading.Thread):
     """Drains one stream of the command: size, last bytes, log records, digest of the lines that are not Warp's."""
 
-    def __init__(self, stream: IO[bytes], private: str, keep: str | None, echo: bool) -> None:
+    def __init__(self, stream: IO[bytes], private: str, keep: IO[bytes] | None, echo: bool) -> None:
         super().__init__(daemon=True)
         self.stream = stream
         self.private = private.encode()
         self.echo = echo
-        self.keep = open(keep, "wb") if keep is not None else None  # noqa: SIM115 - closed when the stream ends
+        self.keep = keep
+        self.problem: str | None = None  # why `keep` lacks a part of the stream
+        self.bug: Exception | None = None
         self.size = 0
         self.tail = b""
         self.parser = LogParser()
@@ -6993,24 +7874,49 @@ class OutputReader(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        descriptor = self.stream.fileno()
-        while True:
-            chunk = os.read(descriptor, 1 << 16)
-            if not chunk:
-                break
-            self.size += len(chunk)
-            self.tail = (self.tail + chunk)[-TAIL_BYTES:]
-            self.records.extend(self.parser.feed(chunk))
-            self.digest(chunk)
-            if self.keep is not None:
+        """Read to the end, whatever becomes of what was read: a command whose pipe is full would never end."""
+        with self.stream:
+            while chunk := os.read(self.stream.fileno(), 1 << 16):
+                self.pass_on(chunk)
+                if self.bug is None:
+                    try:
+                        self.take(chunk)
+                    except Exception as error:
+                        self.bug = error
+        if self.keep is not None:
+            self.keep.close()
+
+    def finish(self) -> None:
+        """Wait for the end of the stream, and take what its last line held."""
+        self.join(DRAIN_SECONDS)
+        if self.bug is not None:
+            raise self.bug
+        self.records.extend(self.parser.close())
+        self.digest(b"\n" if self.line else b"")
+
+    def take(self, chunk: bytes) -> None:
+        """Add a piece of the stream to all that is known of it."""
+        self.size += len(chunk)
+        self.tail = (self.tail + chunk)[-TAIL_BYTES:]
+        self.records.extend(self.parser.feed(chunk))
+        self.digest(chunk)
+
+    def pass_on(self, chunk: bytes) -> None:
+        """Keep and echo a piece of the stream, as long as that is possible."""
+        if self.keep is not None:
+            try:
                 self.keep.write(chunk)
+                self.keep.flush()
+            except OSError as error:
+                self.problem = f"--keep-logs: cannot write {self.keep.name}: {error.strerror}"
+                self.keep = None
+        try:
             if self.echo:
                 sys.stderr.buffer.write(chunk)
                 sys.stderr.buffer.flush()
-        self.records.extend(self.parser.close())
-        self.digest(b"\n" if self.line else b"")
-        if self.keep is not None:
-            self.keep.close()
+        except OSError:
+            # Nobody reads standard error any more.
+            self.echo = False
 
     def digest(self, chunk: bytes) -> None:
         """Add whole lines to the digest, private paths replaced, Warp's own lines left out."""
@@ -7018,8 +7924,11 @@ class OutputReader(threading.Thread):
         if len(rest) > TAIL_BYTES:
             head, separator, rest = head + separator + rest, b"", b""
         self.line = rest
-        lines = (head + separator).replace(self.private, b"").split(b"\n")
-        self.hash.update(b"\n".join(line for line in lines if not is_warp_line(line)))
+        block = (head + separator).replace(self.private, b"")
+        if MAY_BE_WARPS.search(block):
+            lines = [(line, own_output(line)) for line in block.split(b"\n")]
+            block = b"\n".join(own for line, own in lines if own or not line)
+        self.hash.update(TOOK.sub(b"took ms", block))
 
     def last_lines(self, count: int) -> list[str]:
         return self.tail.decode("utf-8", "replace").splitlines()[-count:]
@@ -7041,7 +7950,7 @@ def execute(
     command: Sequence[str], environment: dict[str, str], cwd: str, options: MeasureOptions, private: str, name: str
 ) -> Executed:
     """Run the command to its end, or to --timeout. Raises InputError if it cannot be started."""
-    keep = [os.path.join(options.keep_logs, f"{name}.{stream}") if options.keep_logs else None for stream in STREAMS]
+    keep = [open_log(options.keep_logs, f"{name}.{stream}") for stream in STREAMS]
     origin = time.monotonic_ns()
     try:
         process = subprocess.Popen(
@@ -7054,6 +7963,10 @@ def execute(
             start_new_session=True,
         )
     except OSError as error:
+        if not os.path.isdir(cwd):
+            raise InputError(
+                f"cannot start {command[0]}: its working directory {cwd} is gone, did a run delete it?"
+            ) from None
         raise InputError(f"cannot start {command[0]}: {error.strerror}; check the command after --") from None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -7075,18 +7988,36 @@ def execute(
         signal.setitimer(signal.ITIMER_REAL, 0)
         end_descendants()
         for reader in (stdout, stderr):
-            reader.join(GRACE_SECONDS)
+            reader.finish()
     if timed_out:
         code = process.wait()
     exit_status = Exit(
         code=code if code >= 0 and not timed_out else None,
-        signal=signal.Signals(-code).name if code < 0 and not timed_out else None,
+        signal=signal_name(-code) if code < 0 and not timed_out else None,
         timed_out=timed_out,
     )
     return Executed(origin, milliseconds(wall), exit_status, stdout, stderr, tuple(survivors))
 
 
 STREAMS = ("stdout", "stderr")
+
+
+def open_log(folder: str | None, name: str) -> IO[bytes] | None:
+    """The file of --keep-logs for one stream of one run. Raises InputError."""
+    if folder is None:
+        return None
+    try:
+        return open(os.path.join(folder, name), "wb")
+    except OSError as error:
+        raise InputError(f"--keep-logs {folder}: cannot write {name}: {error.strerror}; give another folder") from None
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL and the like; most real-time signals have a number only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def become_subreaper() -> None:
@@ -7232,6 +8163,10 @@ def load_from_log(record: LogRecord) -> Load:
         lto=(),
         site=None,
         workers=None,
+        in_capture=False,
+        option_set=None,
+        kernels=(),
+        unreached=(),
         cause=None,
         error=None,
     )
@@ -7256,6 +8191,10 @@ def unrecorded_process(loads: Sequence[Load]) -> Process:
         hashings=0,
         loads=tuple(loads),
         cache_events=(),
+        config_events=(),
+        option_sets=(),
+        built_kernels=(),
+        tapes=0,
         launches=Launches(0, 0, (), (), ()),
         hook_errors=(),
     )
@@ -7537,8 +8476,8 @@ class Progress:
             self.write(f"\rsample {index}/{self.samples} {kind.value}: running ...\x1b[K")
 
     def end(self, index: int, run: Run) -> None:
-        builds = run.builds
-        text = f"sample {index}/{self.samples} {run.kind.value}: {run.wall_ms / 1000:.1f} s, {builds} builds"
+        builds = plural(run.builds, "build")
+        text = f"sample {index}/{self.samples} {run.kind.value}: {run.wall_ms / 1000:.1f} s, {builds}"
         if not self.estimated and run.kind is RunKind.COLD and not run.exit.timed_out:
             self.estimated = True
             text += f" (all samples: up to {2 * self.samples * run.wall_ms / 1000:.0f} s)"
@@ -7574,6 +8513,9 @@ class Measurer:
         for index in range(1, self.options.samples + 1):
             self.sample(index)
             self.save(self.measurement.report())
+        for gap in self.measurement.gaps:
+            if gap.reason is GapReason.UNSUPPORTED_WARP:
+                raise UnverifiedError(gap.detail)
 
     def sample(self, index: int) -> None:
         folder = SampleFolder(self.workspace, index)
@@ -7614,12 +8556,12 @@ class Measurer:
             f"{index}-{kind.value}",
         )
         after = user_cache_listing(self.base)
-        read = read_records(records, executed.origin)
+        read = read_records(records, executed.origin, self.workspace.root)
         folder.between_runs(read.made_paths)
         found = folder.module_directories()
         checked = check_run(kind, executed, read, self.options.command, known, found)
         self.note(checked, read)
-        run = relocate(checked.run, self.workspace.root)
+        run = checked.run
         self.progress.end(index, run)
         return run, found, self.problem(index, kind, checked, executed, before != after)
 
@@ -7657,6 +8599,8 @@ class Measurer:
                 return TimedOutError(f"{where}: the command {failure}")
             hint = "; if the program means it, give --expect-exit" if checked.run.exit.code is not None else ""
             return CommandFailedError(f"{where}: the command {failure}{hint}")
+        if lost := executed.stdout.problem or executed.stderr.problem:
+            return InputError(f"{where}: {lost}; free some space or give another folder")
         if user_caches_changed:
             return NotColdError(
                 f"{where}: the user's own kernel or driver cache changed meanwhile, so the run was not isolated;"
@@ -7668,31 +8612,6 @@ class Measurer:
                 f" ({len(checked.not_cold)} loads in all), so the run was not cold"
             )
         return None
-
-
-def relocate(run: Run, root: str) -> Run:
-    """The run without the private directory's path in the places that a user sees."""
-
-    def clean(site: Site | None) -> Site | None:
-        if site is None or not site.file.startswith(root + os.sep):
-            return site
-        return dataclasses.replace(site, file=os.path.basename(site.file))
-
-    def clean_event(event: CacheEvent) -> CacheEvent:
-        path = event.path
-        if path is not None and path.startswith(root + os.sep):
-            path = re.sub(r"^\d+/tmp", "$TMPDIR", path[len(root) + 1 :])
-        return dataclasses.replace(event, site=clean(event.site), path=path)
-
-    processes = tuple(
-        dataclasses.replace(
-            process,
-            loads=tuple(dataclasses.replace(load, site=clean(load.site)) for load in process.loads),
-            cache_events=tuple(clean_event(event) for event in process.cache_events),
-        )
-        for process in run.processes
-    )
-    return dataclasses.replace(run, processes=processes)
 
 
 DEMO_NAME = "warp_compile_probe_demo.py"
@@ -7757,6 +8676,16 @@ def resolve_command(options: MeasureOptions) -> None:
         raise InputError(f"{name}: command not found; check its name and PATH")
 
 
+def variable_assignment(item: str) -> tuple[str, str]:
+    """NAME=VALUE of --env. Raises InputError."""
+    name, separator, value = item.partition("=")
+    if not separator or not name:
+        raise InputError(f"--env {item}: expected NAME=VALUE")
+    if name in PRIVATE_VARIABLES:
+        raise InputError(f"--env {name}: the probe sets this variable itself, to a private path for each sample")
+    return name, value
+
+
 def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
     """Validate the options of `measure`. Raises InputError."""
     command = list(arguments.command)
@@ -7764,17 +8693,14 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
         command = command[1:]
     if arguments.demo and command:
         raise InputError("--demo brings its own program: leave out the command, or leave out --demo")
+    if arguments.demo and importlib.util.find_spec("warp") is None:
+        raise InputError(f"--demo needs Warp in {sys.executable}: pip install warp-lang numpy")
     if not arguments.demo and not command:
         raise InputError("no command: write it after --, for example: measure -- python program.py")
-    env: dict[str, str] = {}
-    for item in arguments.env:
-        name, separator, value = item.partition("=")
-        if not separator or not name:
-            raise InputError(f"--env {item}: expected NAME=VALUE")
-        if name in PRIVATE_VARIABLES:
-            raise InputError(f"--env {name}: the probe sets this variable itself, to a private path for each sample")
-        env[name] = value
-    cwd = os.path.abspath(arguments.cwd or ".")
+    try:
+        cwd = os.path.abspath(arguments.cwd or ".")
+    except FileNotFoundError:
+        raise InputError("the current directory no longer exists: change to another one") from None
     if not os.path.isdir(cwd):
         raise InputError(f"--cwd {arguments.cwd}: no such directory")
     if arguments.keep_logs:
@@ -7785,14 +8711,15 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
     options = MeasureOptions(
         command=("python", DEMO_NAME) if arguments.demo else tuple(command),
         samples=arguments.samples,
-        json=arguments.json,
+        # The command may change or delete the directory that relative paths start from.
+        json=arguments.json if arguments.json in (None, "-") else os.path.abspath(arguments.json),
         label=arguments.label,
         cwd=cwd,
         timeout_s=arguments.timeout,
-        env=env,
+        env=dict(map(variable_assignment, arguments.env)),
         inherit_tmpdir=arguments.inherit_tmpdir,
         expect_exit=arguments.expect_exit,
-        keep_logs=arguments.keep_logs,
+        keep_logs=os.path.abspath(arguments.keep_logs) if arguments.keep_logs else None,
         echo=arguments.echo,
         demo=arguments.demo,
     )
@@ -7824,13 +8751,36 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
 
 
 def publish(measurement: Measurement, save: Callable[[Report], None]) -> None:
-    """The result on stdout: text, or the JSON document for `--json -`."""
+    """The result on stdout: text, or the JSON document for `--json -`. A file that cannot be written does not keep the
+    text back."""
     report = measurement.report()
-    save(report)
-    if measurement.options.json == "-":
-        print(json.dumps(to_json(report), indent=1))
-    else:
-        print(render_report(report, stderr_tail=measurement.stderr_tail, saved_to=measurement.options.json))
+    try:
+        save(report)
+    finally:
+        if measurement.options.json == "-":
+            write_stdout(json.dumps(to_json(report), indent=1))
+        else:
+            text = render_report(report, stderr_tail=measurement.stderr_tail, saved_to=measurement.options.json)
+            write_stdout(text)
+
+
+def write_stdout(text: str) -> None:
+    """Print the result, with escapes for characters that the encoding of standard output lacks. Raises InputError on a
+    full disk; a reader that has gone (`| head`) is none of our business."""
+    encoding = sys.stdout.encoding or "utf-8"
+    shown = text.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        print(shown, end="" if shown.endswith("\n") else "\n", flush=True)
+    except BrokenPipeError:
+        discard_stdout()
+    except OSError as error:
+        discard_stdout()
+        raise InputError(f"cannot write the result to standard output: {error.strerror}; use --json FILE") from None
+
+
+def discard_stdout() -> None:
+    """Drop what is still buffered for a standard output that takes no more, or Python would try again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # --- The command `parse` ---
@@ -7960,7 +8910,7 @@ def _refuse_number(text: str) -> typing.NoReturn:
     raise InputError(f"the number {text[:40]} is out of range; expected a report of measure")
 
 
-def add_compare_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_compare_parser(commands: Any) -> None:
     """Add the `compare` command to the commands of the probe."""
     parser = commands.add_parser(
         "compare",
@@ -8028,7 +8978,7 @@ def refuse_overwriting(path: str, inputs: Sequence[str]) -> None:
 
 def write_document(path: str, text: str) -> None:
     """Write a file whole or not at all; a pipe or device is written to directly. Raises InputError if it cannot be."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
             target.write_text(text, encoding="utf-8")
@@ -8044,18 +8994,12 @@ def write_document(path: str, text: str) -> None:
         raise InputError(f"{printable(path, 200)}: cannot be written ({cause}); name another file") from None
 
 
-def write_stdout(text: str) -> None:
-    """Print text as it is; characters that the encoding of standard output lacks are escaped."""
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Argument parser and main
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parse_parser(commands: Any) -> None:
     """Add `parse` to the commands; the parsed arguments name `command_parse` as `run`."""
     parser = commands.add_parser(
         "parse",
@@ -8068,23 +9012,39 @@ def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
     parser.set_defaults(run=command_parse)
 
 
+class Parser(argparse.ArgumentParser):
+    """An argument parser that leaves errors to `main`, as one sentence without the list of all options."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; see {self.prog} --help")
+
+
 def positive_int(text: str) -> int:
     """An option value that counts something."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected 1 or more, found {text}")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
+    return int(text)
+
+
+def exit_code(text: str) -> int:
+    """An option value that is an exit code."""
+    if not text.isdecimal() or int(text) > 255:
+        raise argparse.ArgumentTypeError(f"expected an exit code from 0 to 255, found {text!r}")
+    return int(text)
 
 
 def positive_seconds(text: str) -> float:
-    """An option value in seconds."""
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected seconds above 0, found {text}")
+    """An option value in seconds, within what a timer can hold."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 365 * 86400:
+        raise argparse.ArgumentTypeError(f"expected seconds, above 0 and below a year, found {text!r}")
     return value
 
 
-def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_measure_parser(commands: Any) -> None:
     """Add `measure` to the commands; the parsed arguments name `command_measure` as `run`."""
     parser = commands.add_parser(
         "measure",
@@ -8103,7 +9063,9 @@ def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
         "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the command; repeatable"
     )
     parser.add_argument("--inherit-tmpdir", action="store_true", help="keep the user's TMPDIR instead of a private one")
-    parser.add_argument("--expect-exit", type=int, default=0, metavar="N", help="the exit code of success (default 0)")
+    parser.add_argument(
+        "--expect-exit", type=exit_code, default=0, metavar="N", help="the exit code of success (default 0)"
+    )
     parser.add_argument("--keep-logs", metavar="DIR", help="keep stdout and stderr of every run in DIR")
     parser.add_argument("--echo", action="store_true", help="pass the command's output through to stderr")
     parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
@@ -8114,7 +9076,7 @@ def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
 def build_parser() -> argparse.ArgumentParser:
     """The command line of the probe."""
     description, _, rest = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="warp_compile_probe.py",
         description=description,
         epilog=rest[rest.index("Exit codes") :],
@@ -8144,6 +9106,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, raise_terminated)
     signal.signal(signal.SIGHUP, raise_terminated)
     signal.signal(signal.SIGALRM, raise_timeout)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A command line can hold what the encoding of the terminal, or any encoding, cannot express.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         arguments = build_parser().parse_args(argv)
         return int(arguments.run(arguments))
@@ -8157,8 +9122,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("warp-compile-probe: terminated", file=sys.stderr)
         return ExitCode.TERMINATED
     except BrokenPipeError:
-        # The reader of stdout has gone (| head): nothing is lost, the report file is written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of stdout has gone (| head).
+        discard_stdout()
         return ExitCode.OK
     except Exception:
         traceback.print_exc()

@@ -38,6 +38,10 @@ def load(name="sim", seed: str | None = "a", *, start: float | None = 0.0, ms=10
         "lto": (),
         "site": SITE,
         "workers": None,
+        "in_capture": False,
+        "option_set": None,
+        "kernels": (),
+        "unreached": (),
         "cause": None,
         "error": None,
     }
@@ -86,6 +90,10 @@ def process(loads: Sequence[probe.Load] = (), path="0", **changes):
         "hash_ms": 0.0,
         "hashings": 0,
         "cache_events": (),
+        "config_events": (),
+        "option_sets": (),
+        "built_kernels": (),
+        "tapes": 0,
         "launches": NO_LAUNCHES,
         "hook_errors": (),
     }
@@ -182,6 +190,10 @@ def full_report():
         generated_source_bytes=1234,
         lto=(probe.LtoArtifact("dot_1", 99, 20.0),),
         workers=2,
+        in_capture=True,
+        option_set=0,
+        kernels=(0,),
+        unreached=(probe.UnreachedOption("enable_backward", "True", "False"),),
         cause=cause,
     )
     events = (probe.CacheEvent(probe.CacheEventKind.DIRECTORY_SET, 3.0, "/tmp/cache", SITE),)
@@ -190,6 +202,10 @@ def full_report():
         [built, failed(start=200.0)],
         phases=probe.ProcessPhases(20.0, 30.0, 40.0, 50.0, 160.0, 600.0),
         cache_events=events,
+        config_events=(probe.ConfigEvent("enable_backward", "True", "False", 1.0, None),),
+        option_sets=({"mode": "'release'"},),
+        built_kernels=(probe.BuiltKernel("scale", probe.Site("a.py", 1, "scale"), False, False, True, 1),),
+        tapes=1,
         launches=used,
         hook_errors=("launch: TypeError",),
     )

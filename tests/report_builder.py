@@ -191,6 +191,10 @@ def make_process(kind: probe.RunKind, process: Proc, factor: float, pid: int) ->
         hashings=len(loads),
         loads=tuple(loads),
         cache_events=(),
+        config_events=(),
+        option_sets=(),
+        built_kernels=(),
+        tapes=0,
         launches=make_launches(process),
         hook_errors=(),
     )
@@ -219,6 +223,10 @@ def make_load(module: Module, status: probe.Status, start: float, ms: float) -> 
         lto=lto,
         site=probe.Site("program.py", 10, "main"),
         workers=None,
+        in_capture=False,
+        option_set=None,
+        kernels=(),
+        unreached=(),
         cause=None,
         error=None,
     )

@@ -111,7 +111,7 @@ def test_text_says_verdict_then_why_then_the_tables(run):
     lines = out.splitlines()
     assert lines[0] == (
         "IMPROVED (timed): cold_module_ms fell by 50.0 % (4,000.0 to 2,000.0 ms), beyond the noise band of 80.0 ms"
-        " (3 against 3 samples, p = 1/20) (exact facts: same)"
+        " (3 against 3 samples, p = 1/20); exact facts: same"
     )
     titles = [line for before, line in itertools.pairwise(lines) if not before]
     assert titles == [
@@ -133,6 +133,7 @@ def test_an_option_that_never_arrived_has_its_receipt(run):
     _, out, _ = run(BASELINE, make_report(env={"FAST": "1"}), "--allow-different", "options")
     assert "Modules: 1 same; no hash moved, so no option arrived in a module" in out
     assert "--env  none      FAST=1     allowed" in out
+    assert out.splitlines()[0].endswith("; allowed to differ: --env")
 
 
 def test_markdown(run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import hashlib
 import os
 import subprocess
@@ -77,3 +78,16 @@ def test_installs_a_working_command(hook, empty_environment, tmp_path):
     for command in ([bin_folder / "warp-compile-probe"], [bin_folder / "python", "-m", "warp_compile_probe"]):
         done = subprocess.run([*command, "--version"], check=False, cwd=tmp_path, capture_output=True, text=True)
         assert (done.returncode, done.stdout.split()[-1:], done.stderr) == (0, [probe.PROBE_VERSION], "")
+
+
+def test_no_name_of_the_script_is_defined_twice():
+    tree = ast.parse(SCRIPT.read_text(encoding="utf-8"))
+    names = collections.Counter(name for node in tree.body for name in _defined_names(node))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def _defined_names(node):
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
