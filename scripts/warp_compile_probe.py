@@ -91,6 +91,7 @@ LOG_SCHEMA = "warp-compile-probe/log"
 SCHEMA_VERSION = 1
 MAX_ENCODED_LAUNCH_BYTES = 1 << 20  # compressed launch order kept a process
 FIRST_LAUNCHES_KEPT = 100_000  # of a stream whose order is too long to keep
+ENCODED_PIECE_BYTES = 1 << 18
 
 
 class ExitCode(enum.IntEnum):
@@ -5606,7 +5607,8 @@ MAX_DISTINCT_LAUNCHES = 100000  # beyond, dims are no longer told apart
 MAX_HOOK_ERRORS = 20
 MAX_CONFIG_EVENTS = 200
 MAX_STATES = 5000  # module states described a process; what comes after has no known cause
-MAX_TEXT = 400  # characters kept of a constant's or static value's repr
+MAX_TEXT = 400  # characters kept of a value's repr, of a word of a command line
+PROCESS_VARIABLE = "_WARP_COMPILE_PROBE_PROCESS"  # tells a child the name of its parent's record
 
 
 def encode(value: Any) -> str:
@@ -5619,20 +5621,40 @@ def encode(value: Any) -> str:
         return "false"
     if isinstance(value, str):
         return encode_string(value)
-    if isinstance(value, (int, float)):
-        return repr(value)
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        text = float.__repr__(value)
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(text, text)
     if isinstance(value, dict):
-        return "{" + ",".join(encode_string(str(key)) + ":" + encode(item) for key, item in value.items()) + "}"
+        return "{" + ",".join(encode_string(key) + ":" + encode(item) for key, item in value.items()) + "}"
     return "[" + ",".join(encode(item) for item in value) + "]"
 
 
 def text_of(value: Any) -> str:
-    """A bounded repr that never raises, for values of the target."""
+    """A repr that never raises, for values of the target; of a long one the beginning and a digest."""
     try:
         text = repr(value)
     except Exception as error:
         text = f"<{type(value).__name__}: repr failed with {type(error).__name__}>"
-    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "..."
+    if len(text) <= MAX_TEXT:
+        return text
+    from hashlib import sha256
+
+    return f"{text[:MAX_TEXT]}... {sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def pack(ids: Any) -> str:
+    """Launch numbers, a buffer of 4-byte integers, as text."""
+    from base64 import b64encode
+    from zlib import compress
+
+    return b64encode(compress(ids, 1)).decode("ascii")
+
+
+def is_in_folder(path: str, folder: str) -> bool:
+    """Whether a path is that of a folder or of something in it."""
+    return (path + os.sep).startswith(folder + os.sep)
 
 
 def command_line() -> list[str]:
@@ -5715,6 +5737,25 @@ class HashFrame:
         self.types: list[str] = []
         self.calls: list[str] = []
 
+    def add_function(self, key: str, digest: str) -> None:
+        """Note a function; further ones of the same key (closures, say) get primes."""
+        while self.functions.setdefault(key, digest) != digest:
+            key += "'"
+
+
+class GraphContent:
+    """What a graph holds: the numbers of its launches, and whether more of them run than were seen."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.unknown = False
+        self.number: int | None = None  # of one replay, once it was described
+
+    def packed(self) -> bytes:
+        from array import array
+
+        return array("I", self.numbers).tobytes()
+
 
 class Stream:
     """The launch numbers of one thread: a mapped file, so that what SIGKILL leaves can still be read.
@@ -5722,20 +5763,21 @@ class Stream:
     Slot 0 of `slots` holds the sequence number of the next flush, then come the numbers up to the first zero.
     """
 
-    def __init__(self, recorder: Recorder, size: int) -> None:
+    def __init__(self, recorder: Recorder, thread: int, size: int) -> None:
         import mmap
 
         self.recorder = recorder
-        self.thread = next(recorder.thread_numbers)
+        self.thread = thread
         self.sequence = 1
         self.position = 1
         self.mapped = True
+        path = f"{recorder.base}.{thread}.ids"
         try:
-            path = f"{recorder.base}.{self.thread}.ids"
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             try:
                 # Real blocks, not a hole: a store into a mapped hole of a full disk kills the process.
                 if os.write(descriptor, bytes(4 * (size + 1))) != 4 * (size + 1):
+                    os.unlink(path)
                     raise OSError("short write")
                 buffer = mmap.mmap(descriptor, 4 * (size + 1))
             finally:
@@ -5754,93 +5796,93 @@ class Stream:
         self.position += 1
 
     def flush(self) -> None:
+        """Move the numbers to the record. Whenever a kill comes, slot 0 tells whether they are there already: it is
+        counted up only when the slots are empty again."""
         end = self.position
         if end > 1:
-            from base64 import b64encode
-            from zlib import compress
-
-            packed = b64encode(compress(self.slots[1:end].tobytes(), 1)).decode("ascii")
-            self.recorder.emit({"t": "ids", "thread": self.thread, "sequence": self.sequence, "z": packed})
+            line = {"t": "ids", "thread": self.thread, "sequence": self.sequence, "z": pack(self.slots[1:end])}
+            self.recorder.emit(line)
+            self.slots[1:end] = memoryview(bytes(4 * (end - 1))).cast("I")
             self.sequence += 1
             self.slots[0] = self.sequence
-            self.slots[1:end] = memoryview(bytes(4 * (end - 1))).cast("I")
             self.position = 1
 
 
 class Recorder:
-    """State of the recorder in one process; `start` makes the only instance."""
+    """State of the recorder in one process; `bootstrap` makes the only instance."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.config = config
-        self.begin(None)
+        self.replaced: list[tuple[str, Any, Any]] = []
+        self.entry_numbers = itertools.count(1)
+        self.kernel_numbers = itertools.count(1)
+        self.entries: dict[Any, dict[Any, int]] = {}
+        self.adjoint_entries: dict[Any, dict[Any, int]] = {}
+        self.use_main_stream: list[Any] = []
+        self.kernel_of_hooks: dict[Any, int] = {}
+        self.cuda_hooks: dict[int, tuple[Any, bool, Any]] = {}
+        self.distinct = 0
+        self.pending_states: dict[str, dict[str, Any]] = {}
+        self.written: set[str] = set()
+        self.twins: list[Twin] = []
+        self.begin("exec")
 
-    def begin(self, inherited: dict[str, Any] | None) -> None:
-        """Open the books of this process; after a fork with what it has from its parent."""
+    def begin(self, how: str) -> None:
+        """Open the books of this process; after a fork it keeps what it has from its parent."""
         now = time.monotonic_ns()
         self.pid = os.getpid()
         self.base = os.path.join(self.config["records"], f"{self.pid}-{now}")
+        self.lost_lines = 0
+        self.error_count = 0
+        self.ended = False
         self.thread_numbers = itertools.count()
-        self.streams: dict[int, Stream] = {}
         self.thread_indices: dict[int, int] = {}
+        self.streams: dict[int, Stream] = {}
+        self.streams_lock = _thread.allocate_lock()
         self.loads: dict[int, list[LoadRecord]] = {}
         self.last_hash: dict[int, tuple[str, int]] = {}
         self.hash_ns = 0
         self.hashings = 0
-        self.error_count = 0
         self.config_events = 0
         self.states_written = 0
         self.driver_cache_off = os.environ.get("CUDA_CACHE_DISABLE") == "1"
-        self.ended = False
-        if inherited is None:
-            self.entry_numbers = itertools.count(1)
-            self.kernel_numbers = itertools.count(1)
-            self.entries: dict[Any, dict[Any, int]] = {}
-            self.adjoint_entries: dict[Any, dict[Any, int]] = {}
-            self.use_main_stream: list[Any] = []
-            self.kernel_of_hooks: dict[Any, int] = {}
-            self.cuda_hooks: dict[int, tuple[Any, bool]] = {}
-            self.distinct = 0
-            self.pending_states: dict[str, dict[str, Any]] = {}
-            self.written: set[str] = set()
-            self.twins: list[Twin] = []
         for use in self.use_main_stream:
             use(None, None)
-        parent = os.environ.get("_WARP_COMPILE_PROBE_PROCESS")
         self.emit(
             {
                 "t": "start",
                 "at": now,
                 "pid": self.pid,
-                "parent_pid": os.getppid(),
-                "parent": parent,
-                "how": "exec" if inherited is None else "fork",
+                "parent": os.environ.get(PROCESS_VARIABLE),
+                "how": how,
                 "argv": command_line(),
                 "executable": sys.executable,
                 "python": ".".join(str(part) for part in sys.version_info[:3]),
             }
         )
-        os.environ["_WARP_COMPILE_PROBE_PROCESS"] = os.path.basename(self.base)
+        os.environ[PROCESS_VARIABLE] = os.path.basename(self.base)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
     def emit(self, fields: dict[str, Any]) -> None:
         """Append one line. The file is opened each time: a program may close every descriptor it finds."""
+        data = (encode(fields) + "\n").encode("ascii")
         try:
-            data = (encode(fields) + "\n").encode("utf-8")
             descriptor = os.open(self.base + ".rec", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
-                os.write(descriptor, data)
+                written = os.write(descriptor, data)
             finally:
                 os.close(descriptor)
         except OSError:
-            # A full disk: the missing end line and the cross-checks tell.
-            pass
+            written = 0  # a full disk, no descriptor left, a root directory of the program's own
+        if written != len(data):
+            self.lost_lines += 1
 
     def note_error(self, what: str, error: BaseException) -> None:
         """A hook failed: written down, never raised in the target."""
         self.error_count += 1
         if self.error_count <= MAX_HOOK_ERRORS:
-            self.emit({"t": "error", "text": f"{what}: {type(error).__name__}: {str(error)[:MAX_TEXT]}"})
+            self.emit({"t": "error", "text": f"{what}: {text_of(error)}"})
 
     def finish(self, how: str, code: int | None = None) -> None:
         """Flush and write the end line, once."""
@@ -5850,6 +5892,8 @@ class Recorder:
         for stream in list(self.streams.values()):
             if not stream.mapped:
                 stream.flush()
+        if self.lost_lines:
+            self.emit({"t": "error", "text": f"{self.lost_lines} lines of the record could not be written"})
         self.emit(
             {
                 "t": "end",
@@ -5866,11 +5910,100 @@ class Recorder:
         self.ended = False
         self.emit({"t": "revived", "at": time.monotonic_ns()})
 
+    def replace(self, owner: Any, name: str, make: Any, optional: bool = False) -> None:
+        """Replace `owner.name` by `make(original)`. Where it is missing and not optional, something goes unseen."""
+        original = vars(owner).get(name)
+        if original is None:
+            if not optional:
+                self.note_error(f"hook of {owner.__name__}.{name}", LookupError("there is none"))
+            return
+        replacement = make(original)
+        replacement.__name__ = name
+        replacement.__qualname__ = getattr(original, "__qualname__", name)
+        replacement.__doc__ = original.__doc__
+        # Pickled by reference, a function must be found again where it was replaced.
+        replacement.__module__ = getattr(owner, "__module__", owner.__name__)
+        replacement.__wrapped__ = original
+        setattr(owner, name, replacement)
+        self.replaced.append((name, original, replacement))
+
+    # -- processes -----------------------------------------------------------------------------------------------
+
+    def watch_processes(self) -> None:
+        """Record births, execs and os._exit, and flush before what leaves no chance to."""
+        import _posixsubprocess
+
+        def starter(environment: int) -> Any:
+            def make(original: Any) -> Any:
+                def start(*args: Any, **keywords: Any) -> Any:
+                    at = time.monotonic_ns()
+                    pid = original(*args, **keywords)
+                    words = args[0] if original.__name__ == "fork_exec" else args[1]
+                    self.birth(at, pid, words, args[environment] if len(args) > environment else None)
+                    return pid
+
+                return start
+
+            return make
+
+        def make_exec(original: Any) -> Any:
+            def execute(path: Any, argv: Any, *env: Any, **keywords: Any) -> Any:
+                self.birth(time.monotonic_ns(), self.pid, argv, env[0] if env else keywords.get("env"))
+                self.finish("exec")
+                try:
+                    return original(path, argv, *env, **keywords)
+                finally:
+                    self.revive()
+
+            return execute
+
+        def make_exit(original: Any) -> Any:
+            def _exit(status: Any) -> Any:
+                self.finish("os._exit", status if isinstance(status, int) else None)
+                return original(status)
+
+            return _exit
+
+        self.replace(_posixsubprocess, "fork_exec", starter(5))
+        self.replace(os, "posix_spawn", starter(2), optional=True)
+        self.replace(os, "posix_spawnp", starter(2), optional=True)
+        self.replace(os, "execv", make_exec)
+        self.replace(os, "execve", make_exec)
+        self.replace(os, "_exit", make_exit)
+        subprocess = sys.modules.get("subprocess")
+        if hasattr(subprocess, "_fork_exec"):  # Python 3.11 and up import it by name, a .pth file may have done so
+            setattr(subprocess, "_fork_exec", _posixsubprocess.fork_exec)  # noqa: B010 - mypy knows no such name
+        os.register_at_fork(after_in_child=self.after_fork)
+        atexit.register(self.finish, "exit")
+
     def after_fork(self) -> None:
         try:
-            self.begin({})
+            self.begin("fork")
         except Exception as error:
             self.note_error("after fork", error)
+
+    def birth(self, at: int, pid: int, argv: Any, env: Any) -> None:
+        """A child that this process started at `at` or just after it, its words, and whether its environment still
+        starts the recorder."""
+        try:
+            if env is None:
+                passed = os.environ.get("PYTHONPATH", "")
+            elif isinstance(env, (list, tuple)):
+                found = [item[11:] for item in env if os.fsencode(item).startswith(b"PYTHONPATH=")]
+                passed = os.fsdecode(found[0]) if found else ""
+            else:
+                passed = {os.fsdecode(key): os.fsdecode(value) for key, value in env.items()}.get("PYTHONPATH", "")
+            self.emit(
+                {
+                    "t": "birth",
+                    "at": at,
+                    "pid": pid,
+                    "argv": [os.fsdecode(word)[:MAX_TEXT] for word in list(argv)[:40]],
+                    "injected": self.config["inject"] in passed.split(os.pathsep),
+                }
+            )
+        except Exception as error:
+            self.note_error("birth of a process", error)
 
     # -- places --------------------------------------------------------------------------------------------------
 
@@ -5890,100 +6023,24 @@ class Recorder:
             return not inner.startswith(("examples" + os.sep, "tests" + os.sep))
         return name == self.config["script"] or name.startswith("<frozen ") or name in self.machinery
 
-    def preload_site(self) -> tuple[list[Any] | None, int | None, bool]:
-        """Who called force_load, with how many workers, and whether for the CPU: it sits on another thread's stack
-        when workers load. (None, None) when nobody did."""
-        for innermost in sys._current_frames().values():
-            frame: Any = innermost
-            while frame is not None:
-                if frame.f_code is self.force_load_code:
-                    return self.site(frame.f_back), frame.f_locals.get("max_workers"), True
-                frame = frame.f_back
-        return None, None, False
+    def preload_frame(self, frame: Any, site: list[Any] | None) -> Any:
+        """The frame of the force_load that asked for a load, or None: further out, or on the stack of another thread
+        when a worker loads, which nobody's code has called (`site` is None)."""
+        for innermost in [frame] if site is not None else [frame, *sys._current_frames().values()]:
+            outer = innermost
+            while outer is not None:
+                if outer.f_code is self.force_load_code:
+                    return outer
+                outer = outer.f_back
+        return None
 
     def thread_index(self) -> int:
-        return self.thread_indices.setdefault(_thread.get_ident(), len(self.thread_indices))
-
-    # -- processes -----------------------------------------------------------------------------------------------
-
-    def watch_processes(self) -> None:
-        """Record births, execs and os._exit, and flush before what leaves no chance to."""
-        import _posixsubprocess
-
-        original_fork_exec = _posixsubprocess.fork_exec
-        original_exit, original_execv, original_execve = os._exit, os.execv, os.execve
-        original_spawn, original_spawnp = os.posix_spawn, os.posix_spawnp
-
-        def fork_exec(*args: Any) -> Any:
-            pid = original_fork_exec(*args)
-            self.birth(pid, args[0], args[5] if len(args) > 5 else None)
-            return pid
-
-        def posix_spawn(path: Any, argv: Any, env: Any, **keywords: Any) -> Any:
-            pid = original_spawn(path, argv, env, **keywords)
-            self.birth(pid, argv, env)
-            return pid
-
-        def posix_spawnp(path: Any, argv: Any, env: Any, **keywords: Any) -> Any:
-            pid = original_spawnp(path, argv, env, **keywords)
-            self.birth(pid, argv, env)
-            return pid
-
-        def _exit(status: int) -> Any:
-            self.finish("os._exit", status if isinstance(status, int) else None)
-            return original_exit(status)
-
-        def execv(path: Any, argv: Any) -> Any:
-            self.birth(self.pid, argv, None)
-            self.finish("exec")
-            try:
-                return original_execv(path, argv)
-            finally:
-                self.revive()
-
-        def execve(path: Any, argv: Any, env: Any) -> Any:
-            self.birth(self.pid, argv, env)
-            self.finish("exec")
-            try:
-                return original_execve(path, argv, env)
-            finally:
-                self.revive()
-
-        _posixsubprocess.fork_exec = fork_exec
-        for function, original in (
-            (_exit, original_exit),
-            (execv, original_execv),
-            (execve, original_execve),
-            (posix_spawn, original_spawn),
-            (posix_spawnp, original_spawnp),
-        ):
-            function.__doc__ = original.__doc__
-            setattr(os, function.__name__, function)
-        os.register_at_fork(after_in_child=self.after_fork)
-        atexit.register(self.finish, "exit")
-
-    def birth(self, pid: int, argv: Any, env: Any) -> None:
-        """A child that this process started, whether its environment still starts the recorder, and its words."""
-        try:
-            words = [os.fsdecode(word)[:MAX_TEXT] for word in list(argv)[:40]]
-            if env is None:
-                passed = os.environ.get("PYTHONPATH", "")
-            elif isinstance(env, (list, tuple)):
-                found = [item[11:] for item in env if os.fsencode(item).startswith(b"PYTHONPATH=")]
-                passed = os.fsdecode(found[0]) if found else ""
-            else:
-                passed = {os.fsdecode(key): os.fsdecode(value) for key, value in env.items()}.get("PYTHONPATH", "")
-            self.emit(
-                {
-                    "t": "birth",
-                    "at": time.monotonic_ns(),
-                    "pid": pid,
-                    "argv": words,
-                    "injected": self.config["inject"] in passed.split(os.pathsep),
-                }
-            )
-        except Exception as error:
-            self.note_error("birth of a process", error)
+        """A small number for this thread."""
+        ident = _thread.get_ident()
+        index = self.thread_indices.get(ident)
+        if index is None:
+            index = self.thread_indices[ident] = next(self.thread_numbers)
+        return index
 
     # -- Warp ----------------------------------------------------------------------------------------------------
 
@@ -6003,7 +6060,6 @@ class Recorder:
             os.path.join(library, "concurrent", "futures", "_base.py"),
         }
         self.force_load_code = getattr(getattr(context, "force_load", None), "__code__", None)
-        self.replaced: list[tuple[str, Any, Any]] = []
         self.set_options()
         for step in (
             self.patch_options,
@@ -6016,10 +6072,14 @@ class Recorder:
             self.patch_config,
             self.patch_caches,
         ):
-            try:
-                step()
-            except Exception as error:
-                self.note_error(step.__name__, error)
+            self.attempt(step)
+
+    def attempt(self, step: Any) -> None:
+        """Set up hooks; those that a Warp cannot take are a gap, the others work."""
+        try:
+            step()
+        except Exception as error:
+            self.note_error(step.__name__, error)
 
     def set_options(self) -> None:
         """Give Warp's configuration the values of --set, before there is a module that could have copied the old ones;
@@ -6036,26 +6096,12 @@ class Recorder:
             except Exception as error:
                 self.emit({"t": "unset", "text": f"--set {name}={text}: {str(error)[:MAX_TEXT]}"})
 
-    def replace(self, owner: Any, name: str, make: Any) -> None:
-        """Replace `owner.name` by `make(original)`, where there is one."""
-        original = vars(owner).get(name)
-        if original is None:
-            return
-        replacement = make(original)
-        replacement.__name__ = name
-        replacement.__qualname__ = getattr(original, "__qualname__", name)
-        replacement.__doc__ = original.__doc__
-        replacement.__module__ = getattr(original, "__module__", None)
-        replacement.__wrapped__ = original
-        setattr(owner, name, replacement)
-        self.replaced.append((name, original, replacement))
-
     def warp_imported(self, module: Any, started: int) -> None:
         """`import warp` is over: its other modules are there now, names that it had imported too early are mended."""
         if hasattr(self, "context"):
-            self.patch_timer()
-            self.patch_tape(module)
-        for name, original, replacement in getattr(self, "replaced", []):
+            self.attempt(self.patch_timer)
+            self.attempt(self.patch_tape)
+        for name, original, replacement in self.replaced:
             if vars(module).get(name) is original:
                 setattr(module, name, replacement)
         config = getattr(module, "config", None)
@@ -6065,12 +6111,11 @@ class Recorder:
                 "start": started,
                 "end": time.monotonic_ns(),
                 "version": str(getattr(config, "version", None) or getattr(module, "__version__", None)),
-                "file": getattr(module, "__file__", None),
                 "missing": self.missing(),
             }
         )
 
-    def patch_tape(self, warp: Any) -> None:
+    def patch_tape(self) -> None:
         """Note each tape that the program begins to record: with one, backward code may be needed."""
 
         def make(original: Any) -> Any:
@@ -6080,7 +6125,7 @@ class Recorder:
 
             return enter
 
-        self.replace(warp.Tape, "__enter__", make)
+        self.replace(sys.modules["warp"].Tape, "__enter__", make)
 
     def missing(self) -> list[str]:
         """What cannot be recorded in this Warp, since it lacks what the hooks need."""
@@ -6096,13 +6141,13 @@ class Recorder:
     def patch_timer(self) -> None:
         """Warp wraps each real load in a ScopedTimer named "Module ...", active or not: the start and end of a load."""
         timer = sys.modules[self.context.__name__.rpartition(".")[0] + ".utils"].ScopedTimer
+        own = vars(self.context)
 
         def make_enter(original: Any) -> Any:
             def enter(timer: Any) -> Any:
-                if type(timer.name) is str and timer.name.startswith("Module "):
-                    frame = sys._getframe(1)
-                    if frame.f_code.co_name == "load" and "active_block_dim" in frame.f_code.co_varnames:
-                        self.begin_load(timer, frame)
+                frame = sys._getframe(1)
+                if frame.f_globals is own and str(getattr(timer, "name", None)).startswith("Module "):
+                    self.begin_load(timer, frame)
                 result = original(timer)
                 load = self.load_of(timer)
                 if load is not None:
@@ -6115,7 +6160,7 @@ class Recorder:
             def leave(timer: Any, exc_type: Any, exc_value: Any, traceback: Any) -> Any:
                 load = self.load_of(timer)
                 if load is not None:
-                    self.end_load(load, timer.extra_msg, exc_value)
+                    self.end_load(load, str(getattr(timer, "extra_msg", "")), exc_value)
                 return original(timer, exc_type, exc_value, traceback)
 
             return leave
@@ -6138,16 +6183,17 @@ class Recorder:
             names = frame.f_locals
             digest = names["module_hash"].hex()
             site = self.site(frame)
-            preloader, workers, preloaded = self.preload_site()
+            preload = self.preload_frame(frame, site)
+            block_dim = names["active_block_dim"]
             fields = {
                 "timer": id(timer),
                 "name": names["self"].name,
                 "hash": digest,
                 "device": str(names["device"]),
-                "block_dim": names["active_block_dim"],
+                "block_dim": None if block_dim is None else int(block_dim),
                 "kind": "aot" if names.get("binary_path") else "jit",
-                "site": preloader if preloaded and site is None else site,
-                "workers": workers if preloaded else None,
+                "site": site or self.site(preload),
+                "workers": None if preload is None else preload.f_locals.get("max_workers"),
                 "hash_ns": self.take_hash_time(digest),
                 **self.circumstances(names["self"]),
             }
@@ -6187,9 +6233,10 @@ class Recorder:
         end = time.monotonic_ns()
         try:
             self.loads[_thread.get_ident()].remove(load)
-            status = message.strip(" ()") or "unknown"
-            if error is not None:
-                status = "error"
+            status = "error" if error is not None else message.strip(" ()") or "unknown"
+            if status not in ("compiled", "cached", "error", "unknown"):
+                self.note_error("status of a load", ValueError(status))
+                status = "unknown"
             fields = load.fields
             fields.pop("timer", None)
             self.write_state(fields["hash"])
@@ -6294,15 +6341,15 @@ class Recorder:
 
         builder = self.context.ModuleBuilder
         for name in ("__init__", "codegen", "build_meta"):
-            self.replace(builder, name, timed("codegen"))
+            self.replace(builder, name, timed("codegen"), optional=name == "build_meta")
         self.replace(self.build, "build_cpu", timed("native", self.watch_native(1)))
         self.replace(self.build, "build_cuda", timed("native", self.watch_native(0)))
         self.replace(self.build, "load_cuda", timed("load"))
-        self.replace(self.build, "safe_rename", timed("install"))
+        self.replace(self.build, "safe_rename", timed("install"), optional=True)
         for name in ("build_lto_dot", "build_lto_solver", "build_lto_fft"):
-            self.replace(self.build, name, timed("lto"))
+            self.replace(self.build, name, timed("lto"), optional=True)
         self.timed_load = timed("load")
-        self.replace(self.build, "_build_lto_base", self.make_lto_base)
+        self.replace(self.build, "_build_lto_base", self.make_lto_base, optional=True)
 
     def watch_native(self, source_position: int) -> Any:
         """Around a native compilation: the size of its source, and when a precompiled header appeared."""
@@ -6432,7 +6479,7 @@ class Recorder:
         try:
             constants, types_used, functions = references
             frame.constants = {str(name): text_of(value) for name, value in constants.items()}
-            frame.types = [str(getattr(item, "__name__", None) or getattr(item, "key", "?")) for item in types_used]
+            frame.types = [self.type_code(item) for item in types_used]
             frame.calls = [function.key for function in functions]
         except Exception as error:
             self.note_error("references of an adjoint", error)
@@ -6442,7 +6489,6 @@ class Recorder:
         try:
             name = digest.hex()
             outer.adjoints.append(name)
-            outer.functions.update(frame.functions)
 
             def describe() -> dict[str, Any]:
                 # Warp 1.10 names the values that it has resolved `static_expressions`.
@@ -6485,16 +6531,25 @@ class Recorder:
         """A function was hashed, or its digest was known from an earlier caller."""
         try:
             name = digest.hex()
-            outer.functions[function.key] = name
-            outer.functions.update(frame.functions)
-            root = self.hash_frames[_thread.get_ident()][0]
-            root.functions[function.key] = name
-            module = getattr(function.module, "name", None)
-            self.write_once(
-                "function",
-                name,
-                lambda: {"key": function.key, "module": module, "adjoints": frame.adjoints},
-            )
+            outer.add_function(function.key, name)
+            self.hash_frames[_thread.get_ident()][0].add_function(function.key, name)
+
+            def describe() -> dict[str, Any]:
+                overloads = {**function.user_overloads, **function.user_templates}
+                snippets = [
+                    vars(overload).get(attribute)
+                    for _, overload in sorted(overloads.items())
+                    if vars(overload).get("generic_parent") is None
+                    for attribute in ("native_snippet", "adj_native_snippet", "replay_snippet")
+                ]
+                return {
+                    "key": function.key,
+                    "module": getattr(function.module, "name", None),
+                    "adjoints": frame.adjoints,
+                    "snippets": [snippet for snippet in snippets if snippet],
+                }
+
+            self.write_once("function", name, describe)
         except Exception as error:
             self.note_error("hash of a function", error)
 
@@ -6619,8 +6674,8 @@ class Recorder:
             return init
 
         self.replace(executable, "__init__", make_init)
-        for name in ("invoke", "invoke_cpu_blocks"):
-            self.replace(self.context, name, self.make_invoke)
+        self.replace(self.context, "invoke", self.make_invoke)
+        self.replace(self.context, "invoke_cpu_blocks", self.make_invoke, optional=True)  # from Warp 1.18
 
     def note_hooks(self, identity: Any, hooks: Any, frame: Any) -> None:
         try:
@@ -6638,25 +6693,27 @@ class Recorder:
                     "module": kernel.module.name,
                     "hash": identity[0],
                     "device": identity[1],
-                    "block_dim": identity[2],
+                    "block_dim": None if identity[2] is None else int(identity[2]),
                     "digest": digest.hex() if digest is not None else None,
                     "args": [self.type_name(item.type) for item in kernel.adj.args],
                 }
             )
             if identity[1] != "cpu":
+                bounds = self.types.launch_bounds_t
+                if not isinstance(bounds, type):
+                    bounds = type(bounds((1,) * kernel.adj.kernel_dim))
                 for handle, adjoint in ((hooks.forward, False), (hooks.backward, True)):
                     if handle:
-                        self.cuda_hooks[handle] = (hooks, adjoint)
+                        self.cuda_hooks[handle] = (hooks, adjoint, bounds)
         except Exception as error:
             self.note_error("entry points of a kernel", error)
 
     def make_invoke(self, original: Any) -> Any:
         """The hot path of a CPU launch. Reading a field of the bounds is several times cheaper than their bytes, so a
-        plain one-dimensional launch is known by its size: it has `ndim` 1 up to Warp 1.16, and later a structure of
-        one extent with `coord_mult` 1."""
+        plain one-dimensional launch is known by its size: its bounds have `ndim` 1, or where they come in a class for
+        each number of dimensions (in Warp 1.16, not yet in 1.12) `coord_mult` 1."""
         get_ident = _thread.get_ident
         entries, adjoint_entries, note = self.entries, self.adjoint_entries, self.note_launch
-        plain = "ndim" if isinstance(getattr(self.types, "launch_bounds_t", None), type) else "coord_mult"
         main_thread: Any = None
         stream: Any = None
         slots: Any = None
@@ -6696,7 +6753,7 @@ class Recorder:
             return original(kernel, hooks, params, adjoint)
 
         self.use_main_stream.append(use_main_stream)
-        return invoke_ndim if plain == "ndim" else invoke_coord_mult
+        return invoke_ndim if isinstance(self.types.launch_bounds_t, type) else invoke_coord_mult
 
     def note_launch(self, hooks: Any, params: Any, adjoint: Any) -> None:
         """The unhurried way to note a launch: a new one, another thread, a full buffer."""
@@ -6715,8 +6772,8 @@ class Recorder:
                 known[key] = self.describe(
                     {"kernel": self.kernel_of_hooks.get(hooks), "dim": dim, "adjoint": bool(adjoint)}
                 )
-                if dim is not None and len(dim) == 1 and len(bounds.shape) in (1, 4):
-                    known[bounds.size] = known[key]
+                if dim is not None and len(dim) == 1:
+                    known[bounds.size] = known[key]  # what `make_invoke` looks up
             return known[key]
         except Exception as error:
             self.note_error("a launch", error)
@@ -6736,27 +6793,26 @@ class Recorder:
 
     @staticmethod
     def dim_of(bounds: Any) -> list[int]:
-        """The executed dimensions: up to Warp 1.16 a shape of four with `ndim`, later a shape of the kernel's own
-        number of dimensions and a multiplier that the further ones are folded into."""
+        """The executed dimensions, from a shape of four with `ndim`, or from a shape of the kernel's own number of
+        dimensions with a multiplier that the further ones are folded into."""
         shape = [int(extent) for extent in bounds.shape]
-        names = [field[0] for field in bounds._fields_]
-        if "ndim" in names:
+        if hasattr(bounds, "ndim"):
             return shape[: bounds.ndim]
-        if "coord_mult" in names and bounds.coord_mult != 1:
-            shape.append(int(bounds.coord_mult))
-        return shape
+        return shape if bounds.coord_mult == 1 else [*shape, int(bounds.coord_mult)]
 
     def append(self, number: int) -> None:
-        """Add to the stream of this thread, which the first launch makes."""
+        """Add to the stream of this thread, which its first launch makes; the first one has the hot path."""
         try:
             ident = _thread.get_ident()
             stream = self.streams.get(ident)
             if stream is None:
-                first = not self.streams
-                stream = self.streams[ident] = Stream(self, MAIN_STREAM_IDS if first else OTHER_STREAM_IDS)
-                if first:
-                    for use in self.use_main_stream:
-                        use(ident, stream)
+                with self.streams_lock:
+                    first = not self.streams
+                    size = MAIN_STREAM_IDS if first else OTHER_STREAM_IDS
+                    stream = self.streams[ident] = Stream(self, self.thread_index(), size)
+                    if first:
+                        for use in self.use_main_stream:
+                            use(ident, stream)
             stream.append(number)
         except Exception as error:
             self.note_error("a launch", error)
@@ -6767,21 +6823,26 @@ class Recorder:
         """A capture executes nothing itself; each replay executes what was captured."""
         from weakref import WeakKeyDictionary
 
-        self.graph_content: Any = WeakKeyDictionary()  # capture or graph -> numbers of its launches
-        self.unknown_content: Any = WeakKeyDictionary()  # those with a body that runs an unknown number of times
-        self.conditional_depth = 0
+        self.graphs: Any = WeakKeyDictionary()  # capture (CPU) or graph (CUDA) -> GraphContent
+        self.conditional_threads: set[int] = set()  # those inside the body of a capture_if or capture_while
+        self.replaying_threads: set[int] = set()  # those inside a capture_launch
 
         def make_begin(original: Any) -> Any:
             def capture_begin(*args: Any, **keywords: Any) -> Any:
                 result = original(*args, **keywords)
-                self.patch_capture()
+                self.attempt(self.patch_capture)
                 return result
 
             return capture_begin
 
         def make_launch(original: Any) -> Any:
             def capture_launch(graph: Any, *args: Any, **keywords: Any) -> Any:
-                result = original(graph, *args, **keywords)
+                thread = _thread.get_ident()
+                self.replaying_threads.add(thread)
+                try:
+                    result = original(graph, *args, **keywords)
+                finally:
+                    self.replaying_threads.discard(thread)
                 self.note_replay(graph)
                 return result
 
@@ -6790,42 +6851,43 @@ class Recorder:
         def make_conditional(original: Any) -> Any:
             def conditional(*args: Any, **keywords: Any) -> Any:
                 capture = self.active_capture()
-                if capture is None:
+                thread = _thread.get_ident()
+                if capture is None or thread in self.conditional_threads:
                     return original(*args, **keywords)
-                self.unknown_content[capture] = True
-                self.conditional_depth += 1
+                self.content_of(capture).unknown = True
+                self.conditional_threads.add(thread)
                 try:
                     return original(*args, **keywords)
                 finally:
-                    self.conditional_depth -= 1
+                    self.conditional_threads.discard(thread)
 
             return conditional
 
         self.replace(self.context, "capture_begin", make_begin)
         self.replace(self.context, "capture_launch", make_launch)
-        self.replace(self.context, "capture_if", make_conditional)
-        self.replace(self.context, "capture_while", make_conditional)
+        self.replace(self.context, "capture_if", make_conditional, optional=True)
+        self.replace(self.context, "capture_while", make_conditional, optional=True)
 
     def active_capture(self) -> Any:
         """The capture or graph that launches go into at the moment, or None."""
         try:
-            runtime = self.context.runtime
-            capture = vars(runtime).get("_apic_capture")
-            if capture is not None:
-                return capture
-            captures = vars(runtime).get("captures")
-            return next(iter(captures.values())) if captures else None
+            runtime = vars(self.context.runtime)
+            capture = runtime.get("_apic_capture")
+            return capture if capture is not None else next(iter((runtime.get("captures") or {}).values()), None)
         except Exception as error:
             self.note_error("active capture", error)
             return None
 
+    def content_of(self, capture: Any) -> GraphContent:
+        """What is known of a capture; made when it is first asked for."""
+        content: GraphContent = self.graphs.setdefault(capture, GraphContent())
+        return content
+
     def patch_capture(self) -> None:
         """Launches in a capture on the CPU pass `build_launch_info` (from Warp 1.13); its module loads late."""
         module = sys.modules.get("warp._src.apic.capture")
-        capture = getattr(module, "APICapture", None)
-        if capture is None or getattr(capture, "_probe_patched", False):
+        if module is None or hasattr(module.APICapture.build_launch_info, "__wrapped__"):
             return
-        capture._probe_patched = True
 
         def make(original: Any) -> Any:
             def build_launch_info(
@@ -6833,34 +6895,38 @@ class Recorder:
             ) -> Any:
                 result = original(capture, kernel, executable, hooks, params, *args, **keywords)
                 try:
-                    if self.conditional_depth == 0 and str(executable.device) == "cpu":
+                    if str(executable.device) == "cpu":
                         adjoint = args[1] if len(args) > 1 else keywords.get("adjoint", False)
-                        number = self.number_of(hooks, params[0], adjoint)
-                        self.graph_content.setdefault(capture, []).append(number)
+                        self.note_captured(capture, self.number_of(hooks, params[0], adjoint))
                 except Exception as error:
                     self.note_error("a captured launch", error)
                 return result
 
             return build_launch_info
 
-        self.replace(capture, "build_launch_info", make)
+        self.replace(module.APICapture, "build_launch_info", make)
+
+    def note_captured(self, capture: Any, number: int) -> None:
+        """A launch went into a graph; how often a conditional body runs is not known."""
+        if _thread.get_ident() not in self.conditional_threads:
+            self.content_of(capture).numbers.append(number)
 
     def note_replay(self, graph: Any) -> None:
+        """A graph was launched: one number stands for all its launches."""
         try:
             capture = vars(graph).get("_apic_capture") if str(graph.device) == "cpu" else graph
-            content = None if capture is None else self.graph_content.get(capture)
-            if content:
-                for number in content:
-                    self.append(number)
-            if capture is None or capture in self.unknown_content or (content is None and self.loaded_graph(graph)):
-                self.append(self.special_number("graph"))
+            content = None if capture is None else self.graphs.get(capture)
+            if content is None:
+                # Without a launch that Python made, or read from a file.
+                content = GraphContent()
+                content.unknown = vars(graph).get("_native_graph") is not None
+                if capture is not None:
+                    self.graphs[capture] = content
+            if content.number is None:
+                content.number = self.describe({"graph": pack(content.packed()), "unknown": content.unknown})
+            self.append(content.number)
         except Exception as error:
             self.note_error("a graph replay", error)
-
-    @staticmethod
-    def loaded_graph(graph: Any) -> bool:
-        """Whether the graph was read from a file, so that its capture was not seen."""
-        return vars(graph).get("_native_graph") is not None
 
     # -- the runtime: known only after wp.init() ------------------------------------------------------------------
 
@@ -6896,52 +6962,73 @@ class Recorder:
                     "driver": versions[1],
                 }
             )
-            for name in ("wp_load_obj", "load_obj"):
-                if hasattr(runtime.llvm, name):
-                    setattr(runtime.llvm, name, self.timed_load(getattr(runtime.llvm, name)))
-                    break
+            # The native functions have the prefix from Warp 1.9 on.
+            prefix = "wp_" if hasattr(runtime.llvm, "wp_load_obj") else ""
+            self.replace_native(runtime.llvm, prefix + "load_obj", self.timed_load)
             if runtime.cuda_devices:
-                core = runtime.core
-                name = "wp_cuda_launch_kernel" if hasattr(core, "wp_cuda_launch_kernel") else "cuda_launch_kernel"
-                setattr(core, name, self.make_cuda_launch(getattr(core, name)))
-                self.patch_deterministic()
+                self.is_capturing = getattr(runtime.core, prefix + "cuda_stream_is_capturing")
+                self.capture_id = getattr(runtime.core, prefix + "cuda_stream_get_capture_id")
+                self.captures = vars(runtime).get("captures", {})
+                self.replace_native(runtime.core, prefix + "cuda_launch_kernel", self.make_cuda_launch)
+                self.replace_native(runtime.core, prefix + "cuda_graph_launch", self.make_graph_launch)
+                self.attempt(self.patch_deterministic)
         except Exception as error:
             self.note_error("initialised runtime", error)
 
+    @staticmethod
+    def replace_native(library: Any, name: str, make: Any) -> None:
+        """Replace a native function by `make(it)`, which has the same signature for those who look."""
+        original = getattr(library, name)
+        replacement = make(original)
+        replacement.__name__ = name
+        replacement.__wrapped__ = original
+        for attribute in ("argtypes", "restype", "errcheck"):
+            if hasattr(original, attribute):
+                setattr(replacement, attribute, getattr(original, attribute))
+        setattr(library, name, replacement)
+
     def make_cuda_launch(self, original: Any) -> Any:
-        """Every CUDA launch ends in this native function; a kernel is known there by its function handle."""
-        import ctypes
+        """Every CUDA launch ends in this native function; a kernel is known there by its function handle. Arguments
+        as of Warp 1.10 to 1.19: context, function, size, ..., parameters, stream[, capture information]."""
+        self.deterministic_threads: set[int] = set()
 
         def cuda_launch_kernel(*args: Any) -> Any:
             failed = original(*args)
             try:
-                if not failed and not self.deterministic_depth:
-                    self.note_cuda_launch(ctypes, args)
+                if not failed and _thread.get_ident() not in self.deterministic_threads:
+                    hooks, adjoint, bounds = self.cuda_hooks[args[1]]
+                    position = next(index for index in range(5, len(args)) if hasattr(args[index], "_length_"))
+                    number = self.number_of(hooks, bounds.from_address(args[position][0]), adjoint)
+                    self.note_cuda_launch(number, args[position + 1])
             except Exception as error:
                 self.note_error("a CUDA launch", error)
+                self.append(self.special_number("unknown"))
             return failed
 
         return cuda_launch_kernel
 
-    deterministic_depth = 0
+    def note_cuda_launch(self, number: int, stream: Any) -> None:
+        """A kernel was executed on a stream, or captured where that is being captured."""
+        if not self.is_capturing(stream):
+            self.append(number)
+            return
+        graph = self.captures.get(self.capture_id(stream))
+        if graph is not None:
+            self.note_captured(graph, number)
+        elif _thread.get_ident() not in self.conditional_threads:
+            # A capture that Warp does not know of, by PyTorch, say: so are its replays.
+            self.append(self.special_number("graph"))
 
-    def note_cuda_launch(self, ctypes: Any, args: Any) -> None:
-        """`args` as of Warp 1.10 to 1.19: context, function, size, ..., parameters, stream[, capture information]."""
-        hooks, adjoint = self.cuda_hooks[args[1]]
-        position = next(index for index in range(5, len(args)) if hasattr(args[index], "_length_"))
-        packed = args[position]
-        number = self.number_of(hooks, CudaBounds(ctypes, packed[0], args[2]), adjoint)
-        captures = vars(self.context.runtime).get("captures")
-        if captures:
-            core = self.context.runtime.core
-            stream = args[position + 1]
-            if core.wp_cuda_stream_is_capturing(stream):
-                if self.conditional_depth == 0:
-                    graph = captures.get(core.wp_cuda_stream_get_capture_id(stream))
-                    if graph is not None:
-                        self.graph_content.setdefault(graph, []).append(number)
-                return
-        self.append(number)
+    def make_graph_launch(self, original: Any) -> Any:
+        """A graph that is launched past capture_launch, as Warp's FFI for JAX does."""
+
+        def cuda_graph_launch(*args: Any) -> Any:
+            result = original(*args)
+            if _thread.get_ident() not in self.replaying_threads:
+                self.append(self.special_number("graph"))
+            return result
+
+        return cuda_graph_launch
 
     def patch_deterministic(self) -> None:
         """In deterministic mode (from Warp 1.15) one wp.launch may run its kernel twice: it stays one launch."""
@@ -6954,13 +7041,16 @@ class Recorder:
 
         def make(original: Any) -> Any:
             def launch_deterministic(kernel: Any, hooks: Any, params: Any, bounds: Any, *args: Any, **keys: Any) -> Any:
-                self.deterministic_depth += 1
+                thread = _thread.get_ident()
+                self.deterministic_threads.add(thread)
                 try:
                     result = original(kernel, hooks, params, bounds, *args, **keys)
                 finally:
-                    self.deterministic_depth -= 1
+                    self.deterministic_threads.discard(thread)
                 try:
-                    self.append(self.number_of(hooks, bounds, keys.get("adjoint", False)))
+                    number = self.number_of(hooks, bounds, keys.get("adjoint", False))
+                    stream = args[1] if len(args) > 1 else keys["stream"]
+                    self.note_cuda_launch(number, stream.cuda_stream)
                 except Exception as error:
                     self.note_error("a deterministic launch", error)
                 return result
@@ -6980,19 +7070,22 @@ class Recorder:
             """The configuration module, with the cache directory mapped."""
 
             def __setattr__(self, name: str, value: Any) -> None:
+                frame = sys._getframe(1)
+                own = recorder.is_internal(frame.f_code.co_filename)
                 if name == "kernel_cache_dir":
-                    frame = sys._getframe(1)
-                    if value is not None and not recorder.is_warp_frame(frame):
+                    if value is not None and not own:
                         recorder.cache_event("directory-set", value, frame)
                     value = recorder.private_directory(value)
                 elif name == "cache_kernels" and not value:
-                    recorder.cache_event("caching-off", None, sys._getframe(1))
-                else:
-                    recorder.config_event(name, self.__dict__.get(name), value, sys._getframe(1))
-                if name in ("verbose", "quiet") and recorder.is_warp_frame(sys._getframe(1)):
+                    recorder.cache_event("caching-off", None, frame)
+                elif not own:
+                    recorder.config_event(name, self.__dict__.get(name), value, frame)
+                if name in ("verbose", "quiet"):
                     # Warp 1.14 to 1.17 warn of these names unless Warp itself is the direct caller.
-                    self.__dict__[name] = value
-                    return
+                    caller = str(frame.f_globals.get("__name__"))
+                    if caller == "warp" or caller.startswith("warp."):
+                        self.__dict__[name] = value
+                        return
                 super().__setattr__(name, value)
 
         config.__class__ = ConfigModule
@@ -7000,7 +7093,7 @@ class Recorder:
     def config_event(self, name: str, before: Any, after: Any, frame: Any) -> None:
         """An assignment to the configuration by the program itself."""
         try:
-            if self.config_events < MAX_CONFIG_EVENTS and not self.is_warp_frame(frame) and before != after:
+            if self.config_events < MAX_CONFIG_EVENTS and before != after:
                 self.config_events += 1
                 self.emit(
                     {
@@ -7025,10 +7118,10 @@ class Recorder:
                 if path is None:
                     path = os.environ.get("WARP_CACHE_PATH", os.path.join(recorder.config["sample"], "default"))
                 private = recorder.private_directory(path)
-                if private != path or not recorder.is_warp_frame(frame):
+                if private != path or not recorder.is_internal(frame.f_code.co_filename):
                     recorder.cache_event("directory-set", path, frame)
                 result = original(private)
-                recorder.twin_resolved(private)
+                recorder.attempt(recorder.check_twins)
                 return result
 
             return init_kernel_cache
@@ -7045,18 +7138,13 @@ class Recorder:
 
         self.replace(self.build, "init_kernel_cache", make_init_cache)
         self.replace(self.build, "clear_kernel_cache", make_clear("clear-kernel-cache"))
-        self.replace(self.build, "clear_lto_cache", make_clear("clear-lto-cache"))
-
-    @staticmethod
-    def is_warp_frame(frame: Any) -> bool:
-        name = frame.f_globals.get("__name__", "")
-        return bool(name == "warp" or name.startswith("warp."))
+        self.replace(self.build, "clear_lto_cache", make_clear("clear-lto-cache"), optional=True)
 
     def cache_event(self, kind: str, path: Any, frame: Any) -> None:
         try:
             real = None if path is None else os.path.abspath(os.fsdecode(path))
             for twin in self.twins:
-                if real is not None and (real + os.sep).startswith(twin.private + os.sep):
+                if real is not None and is_in_folder(real, twin.private):
                     real = twin.real + real[len(twin.private) :]
             self.emit({"t": "cache", "kind": kind, "at": time.monotonic_ns(), "path": real, "site": self.site(frame)})
         except Exception as error:
@@ -7065,11 +7153,10 @@ class Recorder:
     def private_directory(self, path: Any) -> Any:
         """The private twin of a cache directory that the program chose; a path inside the sample stays itself."""
         try:
-            if path is None or not isinstance(path, (str, bytes, os.PathLike)):
+            if not isinstance(path, (str, bytes, os.PathLike)):
                 return path
             real = os.path.realpath(os.fsdecode(path))
-            sample = os.path.realpath(self.config["sample"])
-            if (real + os.sep).startswith(sample + os.sep):
+            if is_in_folder(real, os.path.realpath(self.config["sample"])):
                 return path
             from hashlib import sha256
 
@@ -7082,41 +7169,16 @@ class Recorder:
             self.note_error("private cache directory", error)
             return path
 
-    def twin_resolved(self, private: Any) -> None:
-        """Warp has made its cache directory: make the program's own one too, where Warp would have."""
-        for twin in self.twins:
-            if twin.private == private:
-                resolved = str(vars(self.warp_config).get("kernel_cache_dir"))
-                if resolved.startswith(twin.private):
-                    twin.settle(self, twin.real + resolved[len(twin.private) :], resolved)
-
     def check_twins(self) -> None:
-        """Before a load: a twin is worth as much as the directory that it stands for."""
+        """When Warp has made its cache directory, and before a load: make the program's own directory where Warp would
+        have, and see that a twin is worth as much as the directory that it stands for."""
         current = str(vars(self.warp_config).get("kernel_cache_dir"))
         for twin in self.twins:
-            if twin.descriptor is None and (current + os.sep).startswith(twin.private + os.sep):
+            if twin.descriptor is None and is_in_folder(current, twin.private):
                 twin.settle(self, twin.real + current[len(twin.private) :], current)
             elif twin.gone():
                 self.cache_event("directory-deleted", twin.private, None)
                 twin.settle(self, twin.real_resolved, twin.private_resolved)
-
-
-class CudaBounds:
-    """Launch bounds as they lie in memory behind the first CUDA parameter; Warp 1.10 to 1.16 keep four extents, a
-    count of them and the size, later releases one to four extents, the size and a multiplier."""
-
-    _fields_ = (("shape", None),)
-
-    def __init__(self, ctypes: Any, address: int, size: int) -> None:
-        self.size = size
-        self.raw = ctypes.string_at(address, 32)
-        words = memoryview(self.raw).cast("I")
-        self.shape = [int(size)]
-        if 1 <= words[4] <= 4 and words[6] | words[7] << 32 == size:
-            self.shape = [int(extent) for extent in words[: words[4]]]
-
-    def __bytes__(self) -> bytes:
-        return b"%d:" % self.size + encode(self.shape).encode("ascii")
 
 
 class Twin:
@@ -7146,11 +7208,10 @@ class Twin:
         if made:
             recorder.emit({"t": "made", "paths": made})
         found = os.stat(real)
-        self.identity = (found.st_dev, found.st_ino)
         note = self.private + ".identity"
         text = f"{real} {found.st_dev} {found.st_ino}"
         try:
-            with open(note, encoding="utf-8") as file:
+            with open(note, encoding="utf-8", errors="surrogateescape") as file:
                 known = file.read()
         except OSError:
             known = ""
@@ -7159,27 +7220,35 @@ class Twin:
 
             rmtree(self.private, ignore_errors=True)
             os.makedirs(private, exist_ok=True)
-            with open(note, "w", encoding="utf-8") as file:
+            with open(note, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)
-        if self.descriptor is not None:
-            from contextlib import suppress
-
-            with suppress(OSError):  # the program may have closed it together with all others
-                os.close(self.descriptor)
+        held = self.held()
+        if held is not None and self.descriptor is not None:
+            os.close(self.descriptor)
+        self.identity = (found.st_dev, found.st_ino)
         self.descriptor = os.open(real, os.O_RDONLY)
+
+    def held(self) -> os.stat_result | None:
+        """The state of the directory that the descriptor holds; None once the program has closed it, together with
+        all others, say."""
+        try:
+            held = os.fstat(-1 if self.descriptor is None else self.descriptor)
+        except OSError:
+            return None
+        return held if (held.st_dev, held.st_ino) == self.identity else None
 
     def gone(self) -> bool:
         """Whether the real directory was deleted or replaced since."""
         if self.descriptor is None:
             return False
+        held = self.held()
+        if held is not None and held.st_nlink == 0:
+            return True
         try:
-            held = os.fstat(self.descriptor)
-            if (held.st_dev, held.st_ino) == self.identity and held.st_nlink == 0:
-                return True
             found = os.stat(self.real_resolved)
-            return (found.st_dev, found.st_ino) != self.identity
         except OSError:
             return True
+        return (found.st_dev, found.st_ino) != self.identity
 
 
 class Handover:
@@ -7203,17 +7272,16 @@ class Finder:
     same ones, hooks included.
     """
 
-    targets = ("warp._src.context", "warp.context")
-
     def __init__(self, recorder: Recorder, known: set[str]) -> None:
         self.recorder = recorder
         self.hidden = {name: sys.modules.pop(name) for name in set(sys.modules) - known}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """The spec that the other finders have for Warp or its context module, with a loader that is followed."""
         if name in self.hidden:
             loader: Any = Handover(self.hidden.pop(name))
             return type(sys.__spec__)(name, loader)
-        if name != "warp" and name not in self.targets:
+        if name not in ("warp", "warp._src.context", "warp.context"):
             return None
         for finder in list(sys.meta_path):
             find_spec = getattr(finder, "find_spec", None)
@@ -7221,16 +7289,22 @@ class Finder:
                 continue
             spec = find_spec(name, path, target)
             if spec is not None:
-                loader = spec.loader
-                if loader is not None and hasattr(loader, "exec_module"):
-                    self.watch(name, loader)
+                if hasattr(spec.loader, "exec_module"):
+                    self.follow(name, spec.loader)
                 return spec
         return None
 
-    def watch(self, name: str, loader: Any) -> None:
+    def leave(self) -> None:
+        """Warp has come, with most of what was hidden."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for name in list(self.hidden):
+            sys.modules.setdefault(name, self.hidden.pop(name))
+
+    def follow(self, name: str, loader: Any) -> None:
+        """Let the recorder act right after the loader has executed the module."""
         original = loader.exec_module
         recorder = self.recorder
-        finder = self
 
         def exec_module(module: Any) -> None:
             start = time.monotonic_ns()
@@ -7238,12 +7312,10 @@ class Finder:
             original(module)
             try:
                 if name == "warp":
+                    self.leave()
                     recorder.warp_imported(module, start)
-                    if finder in sys.meta_path:
-                        sys.meta_path.remove(finder)
-                    for hidden in list(finder.hidden):
-                        sys.modules.setdefault(hidden, finder.hidden.pop(hidden))
-                elif not hasattr(recorder, "context") and "ModuleExec" in vars(module):
+                elif "ModuleExec" in vars(module) and not hasattr(recorder, "context"):
+                    # Warp 1.10 to 1.12 have a warp.context beside the real one.
                     recorder.patch_warp(module)
             except Exception as error:
                 recorder.note_error("import of " + name, error)
@@ -7251,24 +7323,11 @@ class Finder:
         loader.exec_module = exec_module
 
 
-def bootstrap(config: dict[str, Any]) -> None:
-    """Begin recording in this process, then make way; called by the injected sitecustomize."""
-    try:
-        recorder = Recorder(config)
-        recorder.watch_processes()
-        sys.meta_path.insert(0, Finder(recorder, config["known"]))
-    except Exception as error:
-        path = os.path.join(config["records"], f"{os.getpid()}.failed")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"{type(error).__name__}: {error}")
-    inject = config["inject"]
-    while inject in sys.path:
-        sys.path.remove(inject)
-    sys.path_importer_cache.pop(inject, None)
-    sys.modules.pop("sitecustomize", None)
-    # The one that the injected file hides, if any. Without one the ImportError that Python would have seen goes on to
-    # the site module, which expects it and leaves no trace.
-    __import__("sitecustomize")
+def bootstrap(config: dict[str, Any], known: set[str]) -> None:
+    """Begin recording in this process; called by the injected sitecustomize. `known` names the modules before it."""
+    recorder = Recorder(config)
+    recorder.watch_processes()
+    sys.meta_path.insert(0, Finder(recorder, known))
 
 
 # </recorder>
@@ -7282,7 +7341,7 @@ def bootstrap(config: dict[str, Any]) -> None:
 class AdjointText:
     """A function body as Warp hashed it: where it is, its source, and what it refers to, all as text.
 
-    `args` are (name, type, type code).
+    `args` are (name, type, type code); `functions` are the digests of those it calls, by key.
     """
 
     file: str
@@ -7330,15 +7389,16 @@ class KernelText:
 
 @dataclass(frozen=True)
 class FunctionText:
-    """A Warp function as it was hashed, with the bodies of all its overloads."""
+    """A Warp function as it was hashed, with the bodies and native snippets of all its overloads."""
 
     key: str
     module: str | None
     adjoints: tuple[str, ...]
+    snippets: tuple[str, ...]
 
     @classmethod
     def from_json(cls, line: dict[str, Any]) -> FunctionText:
-        return cls(line["key"], line["module"], tuple(line["adjoints"]))
+        return cls(line["key"], line["module"], tuple(line["adjoints"]), tuple(line["snippets"]))
 
 
 @dataclass(frozen=True)
@@ -7381,30 +7441,27 @@ class Catalog:
         text = self.kernels.get(kernel or "")
         if text is None or text.adjoint not in self.adjoints:
             return ""
-        return self._body(text.adjoint, ())
+        return self._body(text.adjoint)
 
-    def _body(self, digest: str, outer: tuple[str, ...]) -> str:
-        if digest in self._bodies:
-            return self._bodies[digest]
+    def _body(self, digest: str) -> str:
         text = self.adjoints.get(digest)
-        if text is None or digest in outer:
+        if text is None:
             return digest
-        called = []
-        for key in sorted(text.functions):
-            function = self.functions.get(text.functions[key])
-            bodies = function.adjoints if function is not None else (text.functions[key],)
-            called.append([self._body(body, (*outer, digest)) for body in bodies])
-        facts = [
-            normal_source(text.source),
-            [[label, code] for label, _, code in text.args],
-            sorted(text.constants.items()),
-            [[key, stable_text(value)] for key, value in text.statics],
-            sorted(text.types),
-            called,
-        ]
-        body = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
-        self._bodies[digest] = body
-        return body
+        if digest not in self._bodies:
+            facts = [
+                normal_source(text.source),
+                [[label, code] for label, _, code in text.args],
+                sorted(text.constants.items()),
+                [[key, stable_text(value)] for key, value in text.statics],
+                sorted(text.types),
+                [self._function(function) for function in text.functions.values()],
+            ]
+            self._bodies[digest] = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+        return self._bodies[digest]
+
+    def _function(self, digest: str) -> list[str]:
+        text = self.functions.get(digest)
+        return [digest] if text is None else [*text.snippets, *(self._body(body) for body in text.adjoints)]
 
 
 def stable_text(text: str) -> str:
@@ -7420,15 +7477,25 @@ def normal_source(source: str) -> str:
         # A snippet of native code, or a syntax newer than this Python's.
         return re.sub(r"^\s*(@.*\n\s*)*def\s+\w+", "def", source)
     if not isinstance(node, ast.FunctionDef):
-        return ast.dump(node)
-    arguments = node.args
-    for argument in arguments.posonlyargs + arguments.args + arguments.kwonlyargs:
-        argument.annotation = None
+        return tree_text(node)
+    for argument in ast.walk(node.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
     body = node.body
     first = body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         body = body[1:]
-    return ast.dump(arguments) + "".join(ast.dump(statement) for statement in body)
+    return tree_text([node.args, *body])
+
+
+def tree_text(node: Any) -> str:
+    """A syntax tree as text that is the same in every Python: fields that are empty come and go between releases."""
+    if isinstance(node, ast.AST):
+        fields = [f"{name}={tree_text(value)}" for name, value in ast.iter_fields(node) if value not in (None, [])]
+        return f"{type(node).__name__}({','.join(fields)})"
+    if isinstance(node, list):
+        return f"[{','.join(map(tree_text, node))}]"
+    return repr(node)
 
 
 # Causes: what differs between a build and the closest earlier identity of its module in the same process.
@@ -7737,82 +7804,116 @@ def read_record_file(path: str, catalog: Catalog, private: Sequence[str]) -> Rec
     return RecordFile(os.path.basename(path)[: -len(".rec")], lines, truncated)
 
 
+def birth_of(file: RecordFile, parent: RecordFile | None) -> dict[str, Any] | None:
+    """The birth line that a process has in its parent's record: the last one of its pid before it started, since a pid
+    can come again. None for a fork by os.fork, and for the first process."""
+    if parent is None:
+        return None
+    start = file.start
+    births = [line for line in parent.of("birth") if line["pid"] == start["pid"] and line["at"] <= start["at"]]
+    return max(births, key=operator.itemgetter("at"), default=None)
+
+
+def without_momentary(files: list[RecordFile]) -> list[RecordFile]:
+    """The files without those of forks that were born to run another program: with a `preexec_fn`, subprocess runs
+    Python's fork hooks between the two. What such a fork became is a child of its parent."""
+    by_name = {file.name: file for file in files}
+    momentary = {
+        file.name: file.start["parent"]
+        for file in files
+        if file.start["how"] == "fork"
+        and birth_of(file, by_name.get(file.start["parent"])) is not None
+        and not any(file.of(kind) for kind in ("end", "load", "ids", "birth"))
+    }
+    for file in files:
+        file.start["parent"] = momentary.get(file.start["parent"], file.start["parent"])
+    return [file for file in files if file.name not in momentary]
+
+
 def process_paths(files: list[RecordFile]) -> dict[str, str]:
     """Name every process by its place in the tree, pids ignored: parent's path and ordinal of birth."""
-    births: dict[tuple[str, int], int] = {}
-    for file in files:
-        for birth in file.of("birth"):
-            births[file.name, birth["pid"]] = birth["at"]
-    names = {file.name for file in files}
+    by_name = {file.name: file for file in files}
     children: dict[str, list[tuple[int, str]]] = {}
     for file in files:
-        parent = file.start["parent"] if file.start["parent"] in names else ""
-        born = births.get((parent, file.start["pid"]), file.start["at"])
-        children.setdefault(parent, []).append((born, file.name))
+        parent = by_name.get(file.start["parent"])
+        birth = birth_of(file, parent)
+        born = file.start["at"] if birth is None else birth["at"]
+        children.setdefault("" if parent is None else parent.name, []).append((born, file.name))
     paths: dict[str, str] = {}
     open_names = [("", "")]
     while open_names:
-        parent, prefix = open_names.pop()
-        for ordinal, (_, name) in enumerate(sorted(children.get(parent, []))):
-            paths[name] = f"{prefix}{ordinal}"
-            open_names.append((name, f"{paths[name]}."))
+        name, prefix = open_names.pop()
+        for ordinal, (_, child) in enumerate(sorted(children.get(name, []))):
+            paths[child] = f"{prefix}{ordinal}"
+            open_names.append((child, f"{paths[child]}."))
     return paths
 
 
-class LaunchReader:
-    """Turns the launch ids of a process into counted entries and encoded streams.
+def unpack(packed: str) -> array[int]:
+    """The inverse of the recorder's `pack`."""
+    return array("I", zlib.decompress(base64.b64decode(packed)))
 
-    A forked child goes on with the numbers of its parent, whose lines it does not repeat: `tables` look them up there.
+
+class LaunchReader:
+    """Turns the launch numbers of a process into counted entries and encoded streams.
+
+    A forked child goes on with the numbers of its parent, whose lines it does not repeat: `ancestors`, the first one
+    first, have them. Once `read`, `missing` says in words what is missing.
     """
 
     def __init__(self, folder: str, file: RecordFile, ancestors: list[RecordFile], catalog: Catalog) -> None:
         self.folder = folder
         self.file = file
         self.catalog = catalog
-        self.launch_lines: dict[int, dict[str, Any]] = {}
-        self.hooks_lines: dict[int, dict[str, Any]] = {}
-        for source in [*ancestors, file]:
-            for line in source.of("launch"):
-                self.launch_lines[line["number"]] = line
-            for line in source.of("hooks"):
-                self.hooks_lines[line["number"]] = line
+        sources = [*ancestors, file]
+        self.launch_lines = {line["number"]: line for source in sources for line in source.of("launch")}
+        self.hooks_lines = {line["number"]: line for source in sources for line in source.of("hooks")}
+        self.kernels: dict[LaunchedKernel, int] = {}
+        self.entries: dict[tuple[int, tuple[int, ...], bool], int] = {}
+        self.unseen: set[int] = set()  # numbers of graph replays with content that is not known
+        self.undescribed: set[int] = set()
+        self.missing: list[str] = []
 
-    def read(self) -> tuple[Launches, list[str]]:
-        """The launches of the process, and what is missing in them, in words."""
-        missing: list[str] = []
+    def read(self) -> Launches:
+        """The launches of the process."""
         ids_by_thread = {thread: self._thread_ids(thread) for thread in self._threads()}
-        used = sorted({number for ids in ids_by_thread.values() for number in set(ids)})
-        entries: dict[tuple[Any, ...], int] = {}
-        kernels: dict[LaunchedKernel, int] = {}
-        index_of: dict[int, int | None] = {}
-        for number in used:
-            line = self.launch_lines.get(number)
-            if line is None or line.get("special") == "unknown" or self.hooks_lines.get(line.get("kernel", 0)) is None:
-                index_of[number] = None
-                if line is None or line.get("special") != "graph":
-                    missing.append(f"launch number {number} has no description")
-                continue
-            if line["dim"] is None:
-                missing.append(f"more than {MAX_DISTINCT_LAUNCHES} distinct launches: further dims are not told apart")
-            kernel = kernels.setdefault(self._kernel(self.hooks_lines[line["kernel"]]), len(kernels))
-            key = (kernel, tuple(line["dim"] or ()), line["adjoint"])
-            index_of[number] = entries.setdefault(key, len(entries))
-        unknown = sum(
-            ids.count(number)
-            for ids in ids_by_thread.values()
-            for number in set(used) & {n for n, line in self.launch_lines.items() if line.get("special") == "graph"}
-        )
-        streams, counts = self._encode(ids_by_thread, index_of, len(entries))
-        launches = Launches(
+        totals = collections.Counter(itertools.chain.from_iterable(ids_by_thread.values()))
+        meanings = {number: self._meaning(number) for number in sorted(totals)}
+        if self.undescribed:
+            count = sum(totals[number] for number in self.undescribed)
+            self.missing.append(f"{count} launches whose kernel is not known")
+        counts: collections.Counter[int] = collections.Counter()
+        for number, total in totals.items():
+            for index, times in collections.Counter(meanings[number]).items():
+                counts[index] += times * total
+        streams = self._streams(ids_by_thread, meanings)
+        return Launches(
             count=sum(stream.count for stream in streams),
-            graph_replays_unknown=unknown,
-            kernels=tuple(kernels),
-            entries=tuple(
-                LaunchEntry(kernel, dim, adjoint, counts[index]) for (kernel, dim, adjoint), index in entries.items()
-            ),
+            graph_replays_unknown=sum(totals[number] for number in self.unseen),
+            kernels=tuple(self.kernels),
+            entries=tuple(LaunchEntry(*entry, counts[index]) for entry, index in self.entries.items()),
             streams=tuple(streams),
         )
-        return launches, sorted(set(missing))
+
+    def _meaning(self, number: int) -> array[int]:
+        """The indices of the launches that a number stands for: one, or those of a graph."""
+        line = self.launch_lines.get(number, {"special": "unknown"})
+        if line.get("special") == "graph" or line.get("unknown"):
+            self.unseen.add(number)
+        if "graph" in line:
+            return array("I", itertools.chain.from_iterable(map(self._meaning, unpack(line["graph"]))))
+        hooks = self.hooks_lines.get(line.get("kernel", 0))
+        if hooks is None:
+            if line.get("special") != "graph":
+                self.undescribed.add(number)
+            return array("I")
+        if line["dim"] is None:
+            text = f"more than {MAX_DISTINCT_LAUNCHES} distinct launches: further dims are not told apart"
+            if text not in self.missing:
+                self.missing.append(text)
+        kernel = self.kernels.setdefault(self._kernel(hooks), len(self.kernels))
+        entry = (kernel, tuple(line["dim"] or ()), line["adjoint"])
+        return array("I", [self.entries.setdefault(entry, len(self.entries))])
 
     def _kernel(self, line: dict[str, Any]) -> LaunchedKernel:
         return LaunchedKernel(
@@ -7834,53 +7935,93 @@ class LaunchReader:
         return sorted(found)
 
     def _thread_ids(self, thread: int) -> array[int]:
-        """All ids of a thread: the flushed chunks, then what is left in the mapped buffer."""
-        ids = array("I")
-        chunks = sorted((line["sequence"], line["z"]) for line in self.file.of("ids") if line["thread"] == thread)
-        for _, packed in chunks:
-            ids.frombytes(zlib.decompress(base64.b64decode(packed)))
+        """All numbers of a thread: the flushed pieces, then what is left in the mapped buffer."""
+        pieces = {line["sequence"]: line["z"] for line in self.file.of("ids") if line["thread"] == thread}
+        ids = array("I", itertools.chain.from_iterable(unpack(pieces[sequence]) for sequence in sorted(pieces)))
+        flushed = max(pieces, default=0)
         try:
             with open(os.path.join(self.folder, f"{self.file.name}.{thread}.ids"), "rb") as file:
                 tail = array("I", file.read())
         except OSError:
-            return ids
-        if len(tail) > 1 and not (chunks and tail[0] == chunks[-1][0]):
-            # A buffer whose sequence number was flushed already was about to be emptied when the process died.
-            rest = tail[1:]
-            ids.extend(rest[: rest.index(0)] if 0 in rest else rest)
+            tail = array("I")
+        # A buffer whose sequence number was flushed already was about to be emptied when the process died.
+        if tail and tail[0] > flushed:
+            flushed = tail[0] - 1
+            ids.extend(itertools.takewhile(bool, tail[1:]))
+        if flushed > len(pieces):
+            self.missing.append(f"{flushed - len(pieces)} pieces of the launches of thread {thread} are lost")
         return ids
 
-    def _encode(
-        self, ids_by_thread: dict[int, array[int]], index_of: dict[int, int | None], size: int
-    ) -> tuple[list[LaunchStream], list[int]]:
-        counts = [0] * size
-        width = 1 if size <= 1 << 8 else 2 if size <= 1 << 16 else 4
-        code = {1: "B", 2: "H", 4: "I"}[width]
-        streams: list[LaunchStream] = []
+    def _streams(self, ids_by_thread: dict[int, array[int]], meanings: dict[int, array[int]]) -> list[LaunchStream]:
+        width = 1 if len(self.entries) <= 1 << 8 else 2 if len(self.entries) <= 1 << 16 else 4
+        encoded = {number: encoded_indices(indices, width) for number, indices in meanings.items()}
+        # A graph stands for many launches: so many numbers at a time that a piece stays small.
+        step = 1 + ENCODED_PIECE_BYTES // max(map(len, encoded.values()), default=1)
+        streams = []
         budget = MAX_ENCODED_LAUNCH_BYTES
         for thread, ids in ids_by_thread.items():
-            indices = array("I", [index for index in map(index_of.__getitem__, ids) if index is not None])
-            for index, count in collections.Counter(indices).items():
-                counts[index] += count
-            if not indices:
-                continue
-            packed = lzma.compress(array(code, indices).tobytes(), preset=1)
-            order = Order.EXACT
-            if len(packed) > budget:
-                order = Order.DIGEST
-                packed = lzma.compress(array(code, indices[:FIRST_LAUNCHES_KEPT]).tobytes(), preset=1)
-            budget -= len(packed)
-            streams.append(
-                LaunchStream(
-                    thread=thread,
-                    count=len(indices),
-                    order=order,
-                    width=width,
-                    data=base64.b64encode(packed).decode("ascii"),
-                    digest=hashlib.sha256(indices.tobytes()).hexdigest(),
-                )
-            )
-        return streams, counts
+            encoder = StreamEncoder(width, budget)
+            for start in range(0, len(ids), step):
+                encoder.add(b"".join(map(encoded.__getitem__, ids[start : start + step])))
+            stream = encoder.stream(thread)
+            budget = encoder.budget
+            if stream.count:
+                streams.append(stream)
+        return streams
+
+
+def encoded_indices(indices: array[int], width: int) -> bytes:
+    """Indices of entries as little-endian integers of `width` bytes."""
+    found = array({1: "B", 2: "H", 4: "I"}[width], indices)
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found.tobytes()
+
+
+class StreamEncoder:
+    """Encodes the launches of one thread as they come; memory does not grow with them. `budget` is in bytes."""
+
+    def __init__(self, width: int, budget: int) -> None:
+        self.width = width
+        self.budget = budget
+        self.count = 0
+        self.first = bytearray()
+        self.packed = bytearray()
+        self.digest = hashlib.sha256()
+        self.compressor = lzma.LZMACompressor(preset=1)
+
+    def add(self, data: bytes) -> None:
+        """Add encoded indices."""
+        self.count += len(data) // self.width
+        self.first += data[: max(0, FIRST_LAUNCHES_KEPT * self.width - len(self.first))]
+        self.digest.update(widened(data, self.width))
+        if len(self.packed) <= self.budget or self.count <= FIRST_LAUNCHES_KEPT:
+            self.packed += self.compressor.compress(data)
+
+    def stream(self, thread: int) -> LaunchStream:
+        """Everything that was added; the budget shrinks by what it takes."""
+        packed = self.packed + self.compressor.flush()
+        order = Order.EXACT
+        if len(packed) > self.budget and self.count > FIRST_LAUNCHES_KEPT:
+            order = Order.DIGEST
+            packed = bytearray(lzma.compress(self.first, preset=1))
+        self.budget = max(0, self.budget - len(packed))
+        return LaunchStream(
+            thread=thread,
+            count=self.count,
+            order=order,
+            width=self.width,
+            data=base64.b64encode(packed).decode("ascii"),
+            digest=self.digest.hexdigest(),
+        )
+
+
+def widened(data: bytes, width: int) -> bytes:
+    """Little-endian integers of `width` bytes as such of 4 bytes."""
+    wide = bytearray(len(data) // width * 4)
+    for byte in range(width):
+        wide[byte::4] = data[byte::width]
+    return bytes(wide)
 
 
 def site_from(value: list[Any] | None) -> Site | None:
@@ -7932,6 +8073,19 @@ def load_from(line: dict[str, Any], origin: int) -> Load:
     )
 
 
+def cache_event_from(line: dict[str, Any], origin: int) -> CacheEvent:
+    """A cache event as the recorder writes it; `origin` as for `load_from`."""
+    path = re.sub(r"^\d+/tmp/", "$TMPDIR/", line["path"]) if line["path"] else None
+    at_ms = milliseconds(line["at"] - origin)
+    return CacheEvent(CacheEventKind(line["kind"]), at_ms, path, site_from(line["site"]))
+
+
+def config_event_from(line: dict[str, Any], origin: int) -> ConfigEvent:
+    """An assignment to the configuration as the recorder writes it; `origin` as for `load_from`."""
+    at_ms = milliseconds(line["at"] - origin)
+    return ConfigEvent(line["name"], line["before"], line["after"], at_ms, site_from(line["site"]))
+
+
 @dataclass(frozen=True)
 class ReadRun:
     """What the record files of a run say."""
@@ -7955,12 +8109,18 @@ def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
     files = []
     gaps: list[Gap] = []
     for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
         if name.endswith(".rec"):
-            file = read_record_file(os.path.join(folder, name), catalog, private)
+            file = read_record_file(path, catalog, private)
             if file is None:
                 gaps.append(Gap(GapReason.RECORD_TRUNCATED, None, f"the record {name} has no readable start line"))
             else:
                 files.append(file)
+        elif name.endswith(".failed"):
+            with open(path, encoding="utf-8", errors="replace") as failure:
+                text = f"the recorder could not start: {failure.read()[:MAX_TEXT]}"
+            gaps.append(Gap(GapReason.CHILD_NOT_RECORDED, int(name[: -len(".failed")]), text))
+    files = without_momentary(files)
     paths = process_paths(files)
     by_name = {file.name: file for file in files}
     processes = []
@@ -7991,35 +8151,15 @@ def read_process(
 ) -> tuple[Process, list[Gap]]:
     """One process from its record file."""
     start = file.start
-    pid = start["pid"]
-    gaps: list[Gap] = []
     ancestors: list[RecordFile] = []
     current = file
     while current.start["how"] == "fork" and current.start["parent"] in by_name:
         current = by_name[current.start["parent"]]
         ancestors.insert(0, current)
-    launches, missing = LaunchReader(folder, file, ancestors, catalog).read()
-    gaps.extend(Gap(GapReason.LAUNCHES_NOT_RECORDED, pid, text) for text in missing)
-    if launches.graph_replays_unknown:
-        text = f"{launches.graph_replays_unknown} graph replays whose content was not seen: launches is a lower bound"
-        gaps.append(Gap(GapReason.GRAPH_CONTENT_UNSEEN, pid, text))
-    if file.truncated:
-        gaps.append(Gap(GapReason.RECORD_TRUNCATED, pid, "a line of its record could not be read"))
-    errors = tuple(line["text"] for line in file.of("error"))
-    gaps.extend(Gap(GapReason.HOOK_FAILED, pid, text) for text in errors)
+    reader = LaunchReader(folder, file, ancestors, catalog)
+    launches = reader.read()
     warp = next((source.of("warp")[-1] for source in [file, *reversed(ancestors)] if source.of("warp")), None)
-    if warp is not None and warp["missing"]:
-        text = f"no {' and no '.join(warp['missing'])} can be recorded in Warp {warp['version']}: use Warp 1.10 to 1.19"
-        gaps.append(Gap(GapReason.UNSUPPORTED_WARP, pid, text))
-    events = tuple(
-        CacheEvent(
-            CacheEventKind(line["kind"]),
-            milliseconds(line["at"] - origin),
-            re.sub(r"^\d+/tmp/", "$TMPDIR/", line["path"]) if line["path"] else None,
-            site_from(line["site"]),
-        )
-        for line in file.of("cache")
-    )
+    events = tuple(cache_event_from(line, origin) for line in file.of("cache"))
     tables = LoadTables(catalog)
     loads = tables.explain(
         [load_from(line, origin) for line in file.of("load")],
@@ -8030,7 +8170,7 @@ def read_process(
     end = next((line for line in reversed(file.of("end")) if line["at"] > revived), None)
     hashing = end or (file.of("load")[-1] if file.of("load") else None)
     process = Process(
-        pid=pid,
+        pid=start["pid"],
         path=path,
         how=start["how"],
         argv=tuple(start["argv"]),
@@ -8046,23 +8186,31 @@ def read_process(
         hashings=0 if hashing is None else hashing["total_hashings"],
         loads=loads,
         cache_events=events,
-        config_events=tuple(
-            ConfigEvent(
-                line["name"],
-                line["before"],
-                line["after"],
-                milliseconds(line["at"] - origin),
-                site_from(line["site"]),
-            )
-            for line in file.of("config")
-        ),
+        config_events=tuple(config_event_from(line, origin) for line in file.of("config")),
         option_sets=tuple(dict(options) for options in tables.option_sets),
         built_kernels=tuple(tables.built_kernels),
         tapes=len(file.of("tape")),
         launches=launches,
-        hook_errors=errors,
+        hook_errors=tuple(line["text"] for line in file.of("error")),
     )
-    return process, gaps
+    return process, process_gaps(file, process, warp["missing"] if warp is not None else [], reader.missing)
+
+
+def process_gaps(
+    file: RecordFile, process: Process, unhooked: Sequence[str], missing_launches: Sequence[str]
+) -> list[Gap]:
+    """What may have gone unseen in a process: of Warp, `unhooked`, of its launches, or by a failed hook."""
+    found = [(GapReason.LAUNCHES_NOT_RECORDED, text) for text in missing_launches]
+    if replays := process.launches.graph_replays_unknown:
+        text = f"{replays} graph replays whose content was not seen: launches is a lower bound"
+        found.append((GapReason.GRAPH_CONTENT_UNSEEN, text))
+    if file.truncated:
+        found.append((GapReason.RECORD_TRUNCATED, "a line of its record could not be read"))
+    found.extend((GapReason.HOOK_FAILED, text) for text in process.hook_errors)
+    if unhooked:
+        text = f"no {' and no '.join(unhooked)} can be recorded in Warp {process.warp}: use Warp 1.10 to 1.19"
+        found.append((GapReason.UNSUPPORTED_WARP, text))
+    return [Gap(reason, process.pid, text) for reason, text in found]
 
 
 def process_phases(
@@ -8076,9 +8224,9 @@ def process_phases(
     if end is None:
         return None
     start = file.start
-    parent = by_name.get(start["parent"] or "")
-    births = [line["at"] for line in parent.of("birth") if line["pid"] == start["pid"]] if parent is not None else []
-    born = births[-1] if births else origin if parent is None else start["at"]
+    parent = by_name.get(start["parent"])
+    birth = birth_of(file, parent)
+    born = birth["at"] if birth is not None else origin if parent is None else start["at"]
     warp = file.of("warp")[0] if file.of("warp") else None
     init = file.of("init")[0] if file.of("init") else None
     interpreter = milliseconds(start["at"] - born)
@@ -8126,7 +8274,15 @@ def isolating_flag(words: Sequence[str]) -> str | None:
 
 def unrecorded_children(files: list[RecordFile]) -> list[Gap]:
     """Children that a recorded process started and that should have been recorded, but were not."""
-    started = {file.start["pid"]: file for file in files}
+    births: dict[int, list[int]] = {}
+    for file in files:
+        for birth in file.of("birth"):
+            births.setdefault(birth["pid"], []).append(birth["at"])
+    # A pid can come again: a start belongs to the last birth before it.
+    recorded = {
+        (start["pid"], max((at for at in births.get(start["pid"], []) if at <= start["at"]), default=0))
+        for start in (file.start for file in files)
+    }
     gaps = []
     for file in files:
         revived = [line["at"] for line in file.of("revived")]
@@ -8134,11 +8290,7 @@ def unrecorded_children(files: list[RecordFile]) -> list[Gap]:
             pid, words = birth["pid"], birth["argv"]
             if pid == file.start["pid"] and any(at >= birth["at"] for at in revived):
                 continue  # an exec that failed
-            recorded = started.get(pid)
-            if recorded is not None and recorded.start["at"] >= birth["at"]:
-                continue
-            executed = [other for other in files if other.start["pid"] == pid and other.start["at"] >= birth["at"]]
-            if executed or not words:
+            if (pid, birth["at"]) in recorded or not words:
                 continue
             shown = " ".join(words[:4])
             python = is_python(words[0])
@@ -8178,28 +8330,43 @@ DRAIN_SECONDS = 30.0  # for reading what is left in the pipes after the last pro
 
 RECORDER_PRELUDE = "from __future__ import annotations; import _thread, atexit, itertools, os, sys, time\n"
 SITECUSTOMIZE = """\
-# Written by {script} for one run; starts its recorder, then makes way for the sitecustomize that it hides.
+# Written by {script!a} for one run; starts its recorder, then makes way for the sitecustomize that it hides. Whatever
+# Python reads this, its program must not notice.
 def _start():
-    import sys
+    import os, sys
+    config = {config!a}
     known = set(sys.modules)
-    import marshal, os
-    cached = {code!r} + "-%s-%x" % (sys.implementation.cache_tag, sys.hexversion)
     try:
-        with open(cached, "rb") as file:
-            code = marshal.loads(file.read())
-    except Exception:
-        with open({source!r}, encoding="utf-8") as file:
-            code = compile(file.read(), {script!r}, "exec", dont_inherit=True)
+        import marshal
+        cached = {code!a} + "-%s-%x" % (sys.implementation.cache_tag, sys.hexversion)
         try:
-            with open(cached + ".%d" % os.getpid(), "wb") as file:
-                file.write(marshal.dumps(code))
-            os.replace(cached + ".%d" % os.getpid(), cached)
-        except OSError:
+            with open(cached, "rb") as file:
+                code = marshal.loads(file.read())
+        except Exception:
+            with open({source!a}, encoding="utf-8") as file:
+                code = compile(file.read(), {script!a}, "exec", dont_inherit=True)
+            try:
+                with open(cached + ".%d" % os.getpid(), "wb") as file:
+                    file.write(marshal.dumps(code))
+                os.replace(cached + ".%d" % os.getpid(), cached)
+            except OSError:
+                pass
+        namespace = {{"__name__": "_warp_compile_probe_recorder", "__file__": {script!a}}}
+        exec(code, namespace)
+        namespace["bootstrap"](config, known)
+    except Exception as error:
+        try:
+            with open(os.path.join(config["records"], "%d.failed" % os.getpid()), "w") as file:
+                file.write("%s: %r" % (sys.executable, error))
+        except Exception:
             pass
-    namespace = {{"__name__": "_warp_compile_probe_recorder", "__file__": {script!r}}}
-    exec(code, namespace)
-    namespace["bootstrap"](dict({config!r}, known=known))
+    while config["inject"] in sys.path:
+        sys.path.remove(config["inject"])
+    sys.path_importer_cache.pop(config["inject"], None)
+    sys.modules.pop("sitecustomize", None)
 _start()
+# Without another one, the ImportError that Python would have seen goes on to the site module, which expects it.
+import sitecustomize
 """
 
 
@@ -8326,7 +8493,7 @@ class SampleFolder:
         text = SITECUSTOMIZE.format(
             script=script, code=self.workspace.code, source=self.workspace.source, config=config
         )
-        write_file(os.path.join(folder, "sitecustomize.py"), text.encode())
+        write_file(os.path.join(folder, "sitecustomize.py"), text.encode("ascii"))
         return folder, records
 
     def between_runs(self, made: Sequence[str]) -> None:
@@ -9489,8 +9656,7 @@ class Measurer:
         self.workspace = workspace
         self.save = save
         self.base = {**os.environ, **options.env}
-        for name in ("_WARP_COMPILE_PROBE_PROCESS",):
-            self.base.pop(name, None)
+        self.base.pop(PROCESS_VARIABLE, None)
         self.progress = Progress(options.samples, arm)
         self.measurement = Measurement(
             options=options,
@@ -9932,12 +10098,9 @@ def current_directory() -> str:
 
 
 def write_stdout(text: str) -> None:
-    """Print the result, with escapes for characters that the encoding of standard output lacks. Raises InputError on a
-    full disk; a reader that has gone (`| head`) is none of our business."""
-    encoding = sys.stdout.encoding or "utf-8"
-    shown = text.encode(encoding, "backslashreplace").decode(encoding)
+    """Print the result. Raises InputError on a full disk; a reader that has gone (`| head`) is none of our business."""
     try:
-        print(shown, end="" if shown.endswith("\n") else "\n", flush=True)
+        print(text, end="" if text.endswith("\n") else "\n", flush=True)
     except BrokenPipeError:
         discard(sys.stdout)
     except OSError as error:
@@ -10620,8 +10783,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGHUP, raise_terminated)
     signal.signal(signal.SIGALRM, raise_timeout)
     # A stream that was closed when the probe started is None.
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")
-    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A command line can hold what the encoding of the terminal, or any encoding, cannot express.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -10641,7 +10804,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of stdout has gone (| head).
         discard(sys.stdout)
         return ExitCode.OK
-    except Exception:  # noqa: BLE001 - whatever it is, it must not look like a result
+    except Exception:
+        # Whatever it is, it must not look like a result.
         complain(f"this is a bug in the probe, please report these lines\n{traceback.format_exc()}")
         return ExitCode.PROBE_BUG
 

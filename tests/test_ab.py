@@ -321,7 +321,7 @@ def test_outputs_are_compared_line_by_line(case):
     assert "no proof" in probe.render_comparison(comparison, probe.TextFormat.TEXT)
 
 
-# -- --null --------------------------------------------------------------------------------------------------------------
+# -- --null ----------------------------------------------------------------------------------------------------
 
 
 def test_dealing_out_every_way_counts_what_the_verdict_calls():
