@@ -7408,7 +7408,6 @@ class ReadRun:
     devices: tuple[Device, ...]
     toolkit: str | None
     driver: str | None
-    made_paths: tuple[str, ...]
 
 
 def read_records(folder: str, origin: int, private: str) -> ReadRun:
@@ -7448,7 +7447,6 @@ def read_records(folder: str, origin: int, private: str) -> ReadRun:
         devices=tuple(Device(alias, name, arch) for alias, name, arch in (inits[0]["devices"] if inits else [])),
         toolkit=inits[0]["toolkit"] if inits else None,
         driver=inits[0]["driver"] if inits else None,
-        made_paths=tuple(path for file in files for line in file.of("made") for path in line["paths"]),
     )
 
 
@@ -7706,6 +7704,32 @@ class RunTimeout(BaseException):
     """SIGALRM: the run has taken as long as --timeout allows."""
 
 
+class SignalHandler:
+    """Raises what a signal means, on the main thread. The first one that ends the measurement is the only one: while
+    the probe obeys it or cleans up, `deaf` is true, so that no process and no file is left behind."""
+
+    def __init__(self) -> None:
+        self.deaf = False
+
+    def __call__(self, number: int, _frame: object) -> None:
+        if self.deaf:
+            return
+        if number == signal.SIGALRM:
+            raise RunTimeout
+        self.deaf = True
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+
+    def install(self) -> None:
+        """Handle the signals that are not ignored already (by nohup, say)."""
+        self.deaf = False
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
+            if number == signal.SIGALRM or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self)
+
+
+SIGNALS = SignalHandler()
+
+
 def recorder_source() -> str:
     """The recorder's part of this very file, moved to the same line numbers."""
     with open(__file__, encoding="utf-8") as file:
@@ -7719,20 +7743,25 @@ class Workspace:
     """The private directory of one `measure`: mode 0700, unpredictable, removed on every way out."""
 
     def __init__(self) -> None:
-        # Python's own choice would pass over an unusable TMPDIR in silence.
-        parent = os.environ.get("TMPDIR")
         try:
-            self.root = os.path.abspath(tempfile.mkdtemp(prefix="wcp-", dir=parent))
+            # Python's own choice alone would pass over an unusable TMPDIR in silence.
+            parent = os.environ.get("TMPDIR") or tempfile.gettempdir()
         except OSError as error:
-            raise InputError(
-                f"no private directory can be made under {parent or 'the temporary directory'} ({error.strerror});"
-                " set TMPDIR to a writable directory with free space"
-            ) from None
+            raise InputError(f"no private directory can be made: {error.strerror}; set TMPDIR") from None
+        self.parent = os.path.abspath(parent)
+        self.root = os.path.join(self.parent, f"wcp-{os.urandom(5).hex()}")
         self.source = os.path.join(self.root, "recorder.py")
         self.code = os.path.join(self.root, "code")
 
     def prepare(self) -> None:
-        """Write the recorder, and compile it for interpreters of this version."""
+        """Make the directory, write the recorder, and compile it for interpreters of this version."""
+        try:
+            os.mkdir(self.root, 0o700)
+        except OSError as error:
+            raise InputError(
+                f"no private directory can be made under {self.parent} ({error.strerror});"
+                " set TMPDIR to a writable directory with free space"
+            ) from None
         source = recorder_source()
         write_file(self.source, source.encode())
         code = compile(source, os.path.abspath(__file__), "exec", dont_inherit=True)
@@ -7770,7 +7799,6 @@ class SampleFolder:
         self.workspace = workspace
         self.path = os.path.join(workspace.root, str(index))
         self.held: list[int] = []
-        self.made: list[str] = []
         for name in ("", "warp", "root", "cuda", "tmp", "twins"):
             make_folder(os.path.join(self.path, name))
 
@@ -7798,10 +7826,9 @@ class SampleFolder:
         write_file(os.path.join(folder, "sitecustomize.py"), text.encode("ascii"))
         return folder, records
 
-    def between_runs(self, made: Sequence[str]) -> None:
+    def between_runs(self) -> None:
         """Keep the twins honest until the next run: forget those whose directory is gone, and hold the others open so
         that a directory deleted and made anew cannot pass for the old one by getting its inode number."""
-        self.made.extend(made)
         twins = os.path.join(self.path, "twins")
         for name in os.listdir(twins):
             if not name.endswith(".identity"):
@@ -7824,10 +7851,20 @@ class SampleFolder:
         """Remove the sample's caches, and the empty directories that the probe made where the program wanted one."""
         for descriptor in self.held:
             os.close(descriptor)
-        for path in sorted(set(self.made), key=len, reverse=True):
+        for path in sorted(self.made_for_the_program(), key=len, reverse=True):
             with contextlib.suppress(OSError):  # the program put something there, or removed it itself
                 os.rmdir(path)
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def made_for_the_program(self) -> set[str]:
+        """The directories that the recorder says to have made, whether or not their run got to its end."""
+        found: set[str] = set()
+        for path in Path(self.path).glob("*/records/*.rec"):
+            with path.open("rb") as file, contextlib.suppress(ValueError):  # a last line that was cut short
+                for line in file:
+                    if line.startswith(b'{"t":"made",'):
+                        found.update(json.loads(line)["paths"])
+        return found
 
     def module_directories(self) -> list[str]:
         """Names of the module directories in the private caches, wherever Warp put them."""
@@ -8066,39 +8103,41 @@ def descendants() -> dict[int, str]:
     return found
 
 
-def reap() -> None:
-    """Collect orphans that ended."""
-    with contextlib.suppress(ChildProcessError):
+def reap() -> bool:
+    """Collect children that ended; returns whether others still live. As the probe is their subreaper on Linux, no
+    child left means no descendant left, which a listing that is read piece by piece could not tell."""
+    try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def await_descendants(seconds: float) -> list[str]:
     """Wait for what the command left running; returns the command lines of those that are still there."""
     deadline = time.monotonic() + seconds
-    while True:
-        reap()
-        living = descendants()
-        if not living or time.monotonic() > deadline:
-            return list(living.values())
+    while reap():
+        if time.monotonic() > deadline:
+            return list(descendants().values())
         time.sleep(0.02)
+    return []
 
 
 def end_descendants() -> None:
     """TERM, a grace period, KILL, until no descendant is left."""
     for signal_number, seconds in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, GRACE_SECONDS)):
         deadline = time.monotonic() + seconds
-        first = True
-        while living := descendants():
-            for pid in living:
-                if first or signal_number == signal.SIGKILL:
-                    with contextlib.suppress(ProcessLookupError):
+        told: set[int] = set()
+        while reap():
+            for pid in descendants():
+                if pid not in told or signal_number == signal.SIGKILL:
+                    told.add(pid)
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(pid, signal_number)
-            first = False
             if time.monotonic() > deadline:
                 break
             time.sleep(0.02)
-            reap()
 
 
 # -- caches of the user ---------------------------------------------------------------------------------------------
@@ -8570,7 +8609,7 @@ class Measurer:
         )
         after = user_cache_listing(self.base)
         read = read_records(records, executed.origin, self.workspace.root)
-        folder.between_runs(read.made_paths)
+        folder.between_runs()
         found = folder.module_directories()
         checked = check_run(kind, executed, read, self.options.command, known, found)
         self.note(checked, read)
@@ -8749,13 +8788,13 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
     workspace = Workspace()
     measurer = None
     try:
-        workspace.prepare()
-        measurer = Measurer(options, workspace, save)
-        measurer.measure()
+        try:
+            workspace.prepare()
+            measurer = Measurer(options, workspace, save)
+            measurer.measure()
+        finally:
+            SIGNALS.deaf = True
     finally:
-        # A second Ctrl-C must not leave processes or files behind.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
         end_descendants()
         workspace.remove()
         if measurer is not None:
@@ -9111,21 +9150,9 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def raise_terminated(_number: int, _frame: object) -> NoReturn:
-    """The handler of SIGTERM and SIGHUP."""
-    raise Terminated
-
-
-def raise_timeout(_number: int, _frame: object) -> NoReturn:
-    """The handler of SIGALRM."""
-    raise RunTimeout
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. Errors are printed here and nowhere else."""
-    signal.signal(signal.SIGTERM, raise_terminated)
-    signal.signal(signal.SIGHUP, raise_terminated)
-    signal.signal(signal.SIGALRM, raise_timeout)
+    SIGNALS.install()
     # A stream that was closed when the probe started is None.
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
