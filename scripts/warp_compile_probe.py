@@ -2494,7 +2494,7 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]]) -> Claim:
     would change it (CS-1). They are a hint, and count once among others.
     """
     builds = [build for build, _ in found]
-    definitions = {kernel.site for _, kernel in found}
+    definitions = {(kernel.site.file, kernel.site.line) for _, kernel in found}
     stable = len(definitions) >= SINGLE_KERNEL_MODULES
     unique = found[0][1].unique
     fixed = min(build.load.ms - _header_ms(build) for build in builds)
@@ -2514,7 +2514,7 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]]) -> Claim:
         cost_ms=_total_ms(builds),
         avoidable_ms=fixed * (len(definitions) - 1) if stable else None,
         evidence=[
-            f"the smallest of {plural(len(builds), 'build')} took {duration(fixed)} without the header: all pay as much",
+            f"the smallest of {len(builds)} builds took {duration(fixed)} without the header: each pays as much",
             *(f"{kernel.key} at {place(kernel.site)}: {_how(build.load)}" for build, kernel in found),
         ],
         where=found[0][1].site,
@@ -2671,7 +2671,7 @@ def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
             FindingKind.HINT,
             cost_ms=header,
             evidence=[
-                f"{_load_line(build.load)}; {duration(_header_ms(build))} of it the header"
+                f"{duration(_header_ms(build))} for the header, in {_load_line(build.load)}"
                 for build in served
                 if _header_ms(build)
             ],
@@ -4785,10 +4785,9 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
     avoidable = [finding.avoidable_ms for finding in report.findings if finding.avoidable_ms is not None]
     redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
     saved = f"; {duration(math.fsum(avoidable))} of the module time is avoidable" if avoidable else ""
-    seen = " in what was seen" if report.coverage.gaps else ""
     lines = [f"FINDINGS  {redundant} redundant, {plural(len(report.findings) - redundant, 'hint')}{saved}"]
     if not redundant:
-        lines.append(f"  No redundant work was found{seen}. Whether every module and option is needed was not tested.")
+        lines += _no_redundant_builds(report)
     shown, more = _shown(report.findings, max(2, rows // 2), "findings")
     for number, finding in enumerate(shown, 1):
         known = f", avoidable {duration(finding.avoidable_ms)}" if finding.avoidable_ms is not None else ""
@@ -4801,6 +4800,18 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
         lines += [f"     - {_from_here(line, report)}" for line in evidence]
         lines += [f"   {line}" for line in rest]
     return lines + more
+
+
+def _no_redundant_builds(report: Report) -> list[str]:
+    """That nothing redundant was found, and what this does not rule out."""
+    seen = " in what was seen" if report.coverage.gaps else ""
+    loads = [load for sample in complete_samples(report.samples) for load in loads_of(sample.cold)]
+    open_questions = ["what the gaps above hide"] if report.coverage.gaps else []
+    if not any(load.device.startswith("cuda") for load in loads):
+        open_questions.append("what only CUDA shows (CS-5 and CS-12 there, CS-7, CS-13), as no module was loaded for it")
+    open_questions.append("paths that this command did not take")
+    open_questions.append("whether every module and option is needed")
+    return _wrapped(f"No redundant builds were found{seen}. Not ruled out: {'; '.join(open_questions)}.", "  ", 3)
 
 
 def _from_here(text: str, report: Report) -> str:
@@ -4838,7 +4849,10 @@ def _figure_lines(report: Report) -> list[str]:
         ("  code generation", summary.codegen_ms),
         ("  link-time optimisation", summary.lto_ms),
         ("  native compile", summary.native_compile_ms),
+        ("    of it precompiled headers", _phase_of_builds(report, lambda phases: phases.header_ms or 0.0)),
+        ("  installation", _phase_of_builds(report, lambda phases: phases.install_ms)),
         ("  binary load", summary.load_ms),
+        ("  left over", _phase_of_builds(report, lambda phases: phases.rest_ms)),
         ("hashing before builds", summary.hash_ms),
         ("loads that failed", summary.error_ms),
         ("warm loads, sum of Warp's timers", summary.warm_module_ms),
@@ -4860,8 +4874,31 @@ def _figure_lines(report: Report) -> list[str]:
         "TIMES",
         *table(["", "median ms", "MAD", "n"], "lrrr", rows),
         *([f"  The parts of {partial} are not known and not in the rows below the sum."] if partial else []),
+        *_header_lines(report),
         *_where_it_goes(report),
     ]
+
+
+def _phase_of_builds(report: Report, part: Callable[[Phases], float]) -> Timed | None:
+    """A phase summed over the builds of each complete sample's cold run; None where the samples are not there."""
+    sums = [
+        math.fsum(part(load.phases) for load in builds_of(sample.cold) if load.phases)
+        for sample in complete_samples(report.samples)
+    ]
+    return timed(sums) if sums else None
+
+
+def _header_lines(report: Report) -> list[str]:
+    """The precompiled headers of the first cold run, where there are several: one a thread and block_dim."""
+    headers = [
+        f"{duration(load.phases.header_ms)} on thread {load.thread} of process {process.path}"
+        f" for {load.device}{_at_dim(load.block_dim)}"
+        for sample in complete_samples(report.samples)[:1]
+        for process in sample.cold.processes
+        for load in process.loads
+        if load.is_build and load.phases and load.phases.header_ms
+    ]
+    return _wrapped(f"Precompiled headers: {_listed(headers, 6)}.", "  ", 3) if len(headers) > 1 else []
 
 
 def _parts_unknown(report: Report) -> str:
