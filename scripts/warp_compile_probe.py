@@ -1586,6 +1586,12 @@ def builds_of(run: Run) -> list[Load]:
     return [load for load in loads_of(run) if load.is_build]
 
 
+def options_of(process: Process, load: Load) -> dict[str, str]:
+    """The resolved options of a module as it was loaded; none where they are not known."""
+    index = load.option_set
+    return {} if index is None or not 0 <= index < len(process.option_sets) else process.option_sets[index]
+
+
 def union_ms(intervals: Iterable[tuple[float, float]]) -> float:
     """Length that the intervals (start, end) cover together; an interval that ends before it starts covers nothing."""
     covered = 0.0
@@ -2476,7 +2482,7 @@ def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[
         if build.number not in uncredited or not alone or load.option_set is None:
             continue
         kernel = process.built_kernels[load.kernels[0]]
-        options = {name: value for name, value in process.option_sets[load.option_set].items() if name != "block_dim"}
+        options = {name: value for name, value in options_of(process, load).items() if name != "block_dim"}
         folder = os.path.dirname(kernel.site.file)
         key = (kernel.unique, build.owner, folder, load.device, load.block_dim, str(sorted(options.items())))
         groups.setdefault(key, []).append((build, kernel))
@@ -2638,8 +2644,7 @@ def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
         # A CPU header serves one thread and block_dim, a CUDA header the process.
         place_of_header = (load.thread, load.block_dim) if load.device == "cpu" else "cuda"
         key = (build.owner, place_of_header)
-        options = {} if load.option_set is None else process.option_sets[load.option_set]
-        if options.get("use_precompiled_headers") == "False":
+        if options_of(process, load).get("use_precompiled_headers") == "False":
             off.setdefault(key, []).append(build)
         elif load.phases and load.phases.header_ms is not None:
             on.setdefault(key, []).append(build)
@@ -3442,8 +3447,7 @@ def _module_options(report: Report) -> dict[Place, ModuleOptions]:
             for load in process.loads:
                 module = found.setdefault((load.name, load.device, load.block_dim), ModuleOptions({}, {}))
                 module.hashes[load.hash] = None
-                options = process.option_sets[load.option_set] if load.option_set is not None else {}
-                for name, value in options.items():
+                for name, value in options_of(process, load).items():
                     module.values.setdefault(name, {})[value] = None
     return found
 
