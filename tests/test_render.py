@@ -150,7 +150,8 @@ def test_gaps_are_loud_and_come_before_findings():
         "  - log-only-loads: 3 loads",
     ]
     assert (
-        "  No redundant builds were found in what was seen. Not ruled out: what the gaps above hide; what only CUDA shows"
+        "  No redundant builds were found in what was seen."
+        " Not ruled out: what the gaps above hide; what only CUDA shows"
         in lines
     )
 

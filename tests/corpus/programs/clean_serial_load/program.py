@@ -1,5 +1,4 @@
-"""Two modules are loaded for the CPU by one worker before their first launch.
-"""
+"""Two modules are loaded for the CPU by one worker before their first launch."""
 
 import warp as wp
 

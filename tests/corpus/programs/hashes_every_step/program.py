@@ -1,6 +1,7 @@
 """A kernel factory with equal arguments makes Warp hash a module of many kernels in every step; nothing is loaded.
 
 Expect: hashing-cost hint module=- at=-
+Expect (>=1.13): CS-12 hint module=- at=-
 """
 
 import warp as wp

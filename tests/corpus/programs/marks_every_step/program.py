@@ -1,6 +1,7 @@
 """The module is marked as modified in every step though nothing in it changes.
 
 Expect: hashing-cost hint module=- at=-
+Expect (>=1.13): CS-12 hint module=- at=-
 """
 
 import warp as wp
