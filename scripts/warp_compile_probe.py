@@ -5928,6 +5928,17 @@ class Recorder:
         self.replace(self.build, "build_cuda", timed("native", self.watch_native(0)))
         self.replace(self.build, "load_cuda", timed("load"))
         self.replace(self.build, "safe_rename", timed("install"))
+        files = self.context.shutil
+
+        class TimedShutil(type(sys)):  # type: ignore[misc]
+            """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
+
+            rmtree = staticmethod(timed("install")(files.rmtree))
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(files, name)
+
+        self.context.shutil = TimedShutil("shutil")
         for name in ("build_lto_dot", "build_lto_solver", "build_lto_fft"):
             self.replace(self.build, name, timed("lto"))
         self.timed_load = timed("load")
