@@ -2406,12 +2406,14 @@ def change_text(change: Change) -> str:
     """One difference between two identities, in words: before this, now that, and where."""
     where = f" (at {place(change.site)})" if change.site else ""
     values = "" if change.before is None and change.after is None else f": before {change.before}, now {change.after}"
+    key, _, part = change.name.partition(": ")
+    name, value = kernel_name(key), f", {part}{values}" if part else values
     phrases = {
-        CauseReason.KERNEL_ADDED: f"kernel {change.name} was added",
-        CauseReason.KERNEL_REMOVED: f"kernel {change.name} was no longer alive",
-        CauseReason.KERNEL_REDEFINED: f"kernel {change.name} was redefined{values}",
-        CauseReason.GENERIC_INSTANCE_ADDED: f"generic kernel {change.name} gained the instance ({change.after})",
-        CauseReason.FUNCTION_CHANGED: f"function {change.name} changed{values}",
+        CauseReason.KERNEL_ADDED: f"kernel {name} was added",
+        CauseReason.KERNEL_REMOVED: f"kernel {name} was no longer alive",
+        CauseReason.KERNEL_REDEFINED: f"kernel {name} was defined again{value}",
+        CauseReason.GENERIC_INSTANCE_ADDED: f"generic kernel {name} gained the instance ({change.after})",
+        CauseReason.FUNCTION_CHANGED: f"function {name} was defined again or uses other values{value}",
         CauseReason.STRUCT_CHANGED: f"struct {change.name} changed{values}",
         CauseReason.OPTION_CHANGED: f"option {change.name}{values}",
         CauseReason.OPTION_RESTATED: f"option {change.name}{values}: the same in other words, only the hash moved",
@@ -2521,7 +2523,7 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]]) -> Claim:
         avoidable_ms=fixed * (len(definitions) - 1) if stable else None,
         evidence=[
             f"the smallest of {len(builds)} builds took {duration(fixed)} without the header: each pays as much",
-            *(f"{kernel.key} at {place(kernel.site)}: {_how(build.load)}" for build, kernel in found),
+            *(f"{kernel_name(kernel.key)} at {place(kernel.site)}: {_how(build.load)}" for build, kernel in found),
         ],
         where=found[0][1].site,
         text=f"{made} in {folder} {'are' if stable or len(builds) > 1 else 'is'} built in {sort} each, {len(builds)} in"
@@ -2593,14 +2595,14 @@ def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim
                 Mechanism.CS_10,
                 FindingKind.HINT,
                 module=(modules.pop() if len(modules) == 1 else None, None, None),
-                cost_ms=_total_ms(build for build, _, _ in found),
+                cost_ms=math.fsum(build.load.ms - _header_ms(build) for build, _, _ in found),
                 evidence=[
                     f"{build.load.name} {_short(build.load.hash)}: {count} of {plural(total, 'kernel')} with backward"
                     f" code, {build.load.generated_source_bytes:,} bytes of source, {duration(build.load.ms)}"
                     for build, count, total in sorted(found, key=lambda item: -item[0].load.ms)
                 ],
                 text=f"{plural(len(found), 'build')} generated backward code, and it was not used in this run: no tape"
-                " recorded, no adjoint launched. Measure with enable_backward off if nothing needs gradients.",
+                " was recorded and no adjoint launched.",
             )
         )
     ]
@@ -2624,19 +2626,21 @@ def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim
                 cost_ms=_total_ms(build for build, _ in found),
                 evidence=[
                     f"{build.load.name} {_short(build.load.hash)}: {build.load.generated_source_bytes:,} bytes; "
-                    + ", ".join(f"{kernel.key} repeats a loop body {kernel.unrolled} times" for kernel in unrolled[:4])
-                    for build, unrolled in found
+                    + ", ".join(
+                        f"{kernel_name(kernel.key)} repeats a loop body {kernel.unrolled} times"
+                        for kernel in sorted(unrolled, key=lambda kernel: -kernel.unrolled)[:4]
+                    )
+                    for build, unrolled in sorted(found, key=lambda item: -item[0].load.generated_source_bytes)
                 ],
-                where=found[0][1][0].site,
-                text="Unrolled loops make the generated source large. A smaller max_unroll shrinks it; measure both the"
-                " build and the kernel.",
+                where=max(found, key=lambda item: item[0].load.generated_source_bytes)[1][0].site,
+                text="Unrolled loops make the generated source of these kernels large.",
             )
         )
     ]
 
 
 def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
-    """The precompiled header: off where it would pay, or built for too few modules to pay."""
+    """The precompiled header: off where it would pay, or built for too few modules to pay, and most of their time."""
     off: dict[object, list[Build]] = {}
     on: dict[object, list[Build]] = {}
     for build in case.builds:
@@ -2652,8 +2656,9 @@ def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
     wasted = [
         builds
         for builds in on.values()
-        if any(map(_header_ms, builds)) and len(builds) <= _header_pays_beyond(builds)
+        if sum(map(_header_ms, builds)) * 2 >= _total_ms(builds) and len(builds) <= _header_pays_beyond(builds)
     ]
+    wasted = [builds for builds in wasted if any(map(_header_ms, builds))]
     claims = []
     if missed:
         events = [e for process in case.sample.cold.processes for e in process.config_events]
@@ -2709,7 +2714,7 @@ def _find_loads_in_capture(case: Case, _uncredited: frozenset[int]) -> list[Clai
                 evidence=map(_load_line, loads),
                 where=_first_site(loads),
                 text="Modules were loaded while a graph was being captured. On CUDA that can fail with error 900 on a"
-                " cold cache and pass on a warm one: load them before the capture.",
+                " cold cache and pass on a warm one.",
             )
         )
     ]
@@ -2794,8 +2799,8 @@ def _finding(
 
 # The measurement that would confirm a finding, or show that it was none.
 CONFIRM: dict[Mechanism, str] = {
-    Mechanism.CS_1: "Define them before its first launch and measure again: one hash is left, and fewer builds.",
-    Mechanism.CS_2: "Take that out and measure again: the warm run builds nothing.",
+    Mechanism.CS_1: "Define all of it before its first launch and measure again: one hash is left, and fewer builds.",
+    Mechanism.CS_2: "Keep the cache and measure again: the warm run builds nothing.",
     Mechanism.CS_3: "Set it before the first launch and measure again: one hash is left, and fewer builds.",
     Mechanism.CS_4: "Merge them and measure again: fewer modules, and less cold module time.",
     Mechanism.CS_5: "Give each block_dim a module of its own kernels, or ask for fewer, and measure again.",
@@ -2804,7 +2809,7 @@ CONFIRM: dict[Mechanism, str] = {
     Mechanism.CS_8: "Measure with max_workers=1.",
     Mechanism.CS_9: "Name a shared module and measure again: fewer modules, and less cold module time.",
     Mechanism.CS_10: "If nothing needs gradients, measure with enable_backward=False on these kernels or modules.",
-    Mechanism.CS_11: "Measure with a smaller max_unroll: the build, and the kernel's own run time.",
+    Mechanism.CS_11: "A smaller max_unroll shrinks it: measure the build, and the kernel's own run time.",
     Mechanism.CS_12: "Measure with the other setting, on the clock.",
     Mechanism.CS_13: "Measure wp.force_load(device, modules, max_workers) before the first launch, on the clock.",
     Mechanism.REBUILD: "Look for what differs between the two hashes, then measure again.",

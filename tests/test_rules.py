@@ -151,7 +151,7 @@ def test_identities_that_differ_between_runs_say_what_differs():
     second = warm(process([load(seed="b", ms=70.0, cause=change)]))
     finding = only(find(process([load()]), warm_run=second), "identity-unstable")
     assert (finding.cost_ms, finding.where) == (70.0, LATE)
-    assert finding.evidence[1].startswith("kernel scale: wp.static(stamp) was redefined: before 1.0, now 2.0")
+    assert finding.evidence[1].startswith("kernel scale was defined again, wp.static(stamp): before 1.0, now 2.0")
 
 
 # CS-4 and CS-9
@@ -361,11 +361,11 @@ def builds_with_header(count, *, device="cpu", options=None, header=800.0, threa
             f"m{n}",
             str(n),
             start=n * 2000.0,
-            ms=900.0,
+            ms=900.0 if n < threads else 100.0,
             device=device,
             block_dim=1 if device == "cpu" else 256,
             thread=n % threads,
-            phases=phases(850.0, header_ms=header if n < threads else 0.0),
+            phases=phases(850.0 if n < threads else 90.0, header_ms=header if n < threads else 0.0),
             option_set=0,
         )
         for n in range(count)
@@ -381,7 +381,9 @@ def builds_with_header(count, *, device="cpu", options=None, header=800.0, threa
         (builds_with_header(2, threads=2), ["CS-12"]),
         (builds_with_header(5, device=CUDA), ["CS-12"]),
         (builds_with_header(6, device=CUDA), []),
+        (builds_with_header(1, header=400.0), []),
     ],
+    ids=["one", "two", "two on a thread each", "five for CUDA", "six for CUDA", "a large one"],
 )
 def test_a_header_that_serves_too_few_builds(case, expected):
     found = [name for name in names(find(case)) if name == "CS-12"]
