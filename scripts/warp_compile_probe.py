@@ -2135,7 +2135,7 @@ def _find_second_run_builds(case: Case, _uncredited: frozenset[int]) -> list[Cla
                 Mechanism.SECOND_RUN_BUILD,
                 FindingKind.HINT,
                 cost_ms=math.fsum(load.ms for load in builds),
-                evidence=map(_load_line, builds),
+                evidence=[line for load in builds for line in (_load_line(load), *map(change_text, _changes(load)))],
                 where=_first_site(builds),
                 text=f"The second run still built {plural(len(builds), 'module')}, the third none: it took two starts"
                 " to fill the cache.",
@@ -2411,7 +2411,7 @@ def change_text(change: Change) -> str:
     phrases = {
         CauseReason.KERNEL_ADDED: f"kernel {name} was added",
         CauseReason.KERNEL_REMOVED: f"kernel {name} was no longer alive",
-        CauseReason.KERNEL_REDEFINED: f"kernel {name} was defined again{value}",
+        CauseReason.KERNEL_REDEFINED: f"kernel {name} was defined again{value or ' with another body'}",
         CauseReason.GENERIC_INSTANCE_ADDED: f"generic kernel {name} gained the instance ({change.after})",
         CauseReason.FUNCTION_CHANGED: f"function {name} was defined again or uses other values{value}",
         CauseReason.STRUCT_CHANGED: f"struct {change.name} changed{values}",
@@ -2471,12 +2471,13 @@ def _assignment(process: Process, option: UnreachedOption, load: Load) -> Config
 
 
 def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
-    """Modules of one kernel that belong together: each repeats the fixed cost of a build.
+    """Modules of one kernel that may belong together: each repeats the fixed cost of a build.
 
-    Together are kernels whose files lie in one folder, whose options are equal and which one process built.
+    Kernels with equal options that stand in one file and that one process built are taken for one feature. What is
+    left of a folder is a hint: whether its files are one feature, the files do not say.
     """
     larger = {(build.owner, build.load.name) for build in case.builds if len(build.load.kernels) > 1}
-    groups: dict[tuple[bool, int, str, str, int | None, str], list[tuple[Build, BuiltKernel]]] = {}
+    groups: dict[object, dict[str, list[tuple[Build, BuiltKernel]]]] = {}
     for build in case.builds:
         process = case.sample.cold.processes[build.owner]
         load = build.load
@@ -2487,47 +2488,52 @@ def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[
         options = {name: value for name, value in options_of(process, load).items() if name != "block_dim"}
         folder = os.path.dirname(kernel.site.file)
         key = (kernel.unique, build.owner, folder, load.device, load.block_dim, str(sorted(options.items())))
-        groups.setdefault(key, []).append((build, kernel))
-    return [
-        _single_kernel_claim(found)
-        for found in groups.values()
-        if len({build.load.name for build, _ in found}) >= SINGLE_KERNEL_MODULES
-    ]
+        groups.setdefault(key, {}).setdefault(kernel.site.file, []).append((build, kernel))
+    claims = []
+    for files in groups.values():
+        stable = [found for found in files.values() if len(_definitions(found)) >= SINGLE_KERNEL_MODULES]
+        rest = [item for found in files.values() if found not in stable for item in found]
+        claims += [_single_kernel_claim(found, stable=True) for found in stable]
+        if len({build.load.name for build, _ in rest}) >= SINGLE_KERNEL_MODULES:
+            claims.append(_single_kernel_claim(rest, stable=False))
+    return claims
 
 
-def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]]) -> Claim:
-    """What a group of modules of one kernel could save.
+def _definitions(found: Sequence[tuple[Build, BuiltKernel]]) -> set[tuple[str, int]]:
+    """Where the kernels are defined: those that one definition makes are specialised, by run-time data perhaps."""
+    return {(kernel.site.file, kernel.site.line) for _, kernel in found}
 
-    Kernels that one definition makes are specialised by run-time data, perhaps: in a shared module each further one
-    would change it (CS-1). They are a hint, and count once among others.
-    """
+
+def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]], *, stable: bool) -> Claim:
+    """What a group of modules of one kernel could save. Specialised kernels count once: in a shared module each further
+    one would change it (CS-1)."""
     builds = [build for build, _ in found]
-    definitions = {(kernel.site.file, kernel.site.line) for _, kernel in found}
-    stable = len(definitions) >= SINGLE_KERNEL_MODULES
+    definitions = len(_definitions(found))
     unique = found[0][1].unique
     fixed = min(build.load.ms - _header_ms(build) for build in builds)
+    files = {kernel.site.file for _, kernel in found}
+    where = files.pop() if len(files) == 1 else os.path.dirname(found[0][1].site.file)
     sort = 'a unique module (module="unique")' if unique else "a module"
-    made = f"Kernels of {plural(len(definitions), 'definition')}" if not stable else plural(len(definitions), "kernel")
-    folder = os.path.dirname(found[0][1].site.file)
+    made = f"{plural(definitions, 'kernel')}" if definitions > 1 else "One kernel, in several specialisations,"
     advice = (
         "loaded together, they could share a module and pay the fixed cost of a build once"
         if stable
-        else "if all are known at start, create them before the first launch in one module; if they depend on run-time"
-        " data, leave them apart"
+        else "if they belong together and are all known at start, one module pays the fixed cost of a build once; if they"
+        " depend on run-time data, or change apart, leave them apart"
     )
     finding = _finding(
         Mechanism.CS_9 if unique else Mechanism.CS_4,
         FindingKind.REDUNDANT if stable else FindingKind.HINT,
         module=(None, builds[0].load.device, builds[0].load.block_dim),
         cost_ms=_total_ms(builds),
-        avoidable_ms=fixed * (len(definitions) - 1) if stable else None,
+        avoidable_ms=fixed * (definitions - 1) if stable else None,
         evidence=[
             f"the smallest of {len(builds)} builds took {duration(fixed)} without the header: each pays as much",
             *(f"{kernel_name(kernel.key)} at {place(kernel.site)}: {_how(build.load)}" for build, kernel in found),
         ],
         where=found[0][1].site,
-        text=f"{made} in {folder} {'are' if stable or len(builds) > 1 else 'is'} built in {sort} each, {len(builds)} in"
-        f" all, with equal options: {advice}.",
+        text=f"{made} of {where} {'are' if definitions > 1 else 'is'} built in {sort} each, {len(builds)} in all, with"
+        f" equal options: {advice}.",
     )
     return Claim(finding, frozenset(build.number for build in builds) if stable else frozenset())
 
@@ -2639,7 +2645,7 @@ def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim
     ]
 
 
-def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_header(case: Case, uncredited: frozenset[int]) -> list[Claim]:
     """The precompiled header: off where it would pay, or built for too few modules to pay, and most of their time."""
     off: dict[object, list[Build]] = {}
     on: dict[object, list[Build]] = {}
@@ -2658,7 +2664,8 @@ def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
         for builds in on.values()
         if sum(map(_header_ms, builds)) * 2 >= _total_ms(builds) and len(builds) <= _header_pays_beyond(builds)
     ]
-    wasted = [builds for builds in wasted if any(map(_header_ms, builds))]
+    # A build that is redundant itself is no reason to switch the header off.
+    wasted = [group for group in wasted if any(map(_header_ms, group)) and any(b.number in uncredited for b in group)]
     claims = []
     if missed:
         events = [e for process in case.sample.cold.processes for e in process.config_events]
@@ -4824,7 +4831,8 @@ def _no_redundant_builds(report: Report) -> list[str]:
 
 
 def _from_here(text: str, report: Report) -> str:
-    """Paths under the program's directory as seen from it."""
+    """Paths under the program's directory as seen from it, those of installed packages from where these are."""
+    text = re.sub(r"/[^\s:'\"]*/(?:site|dist)-packages/", "", text)
     return text.replace(report.cwd.rstrip("/\\") + "/", "") if len(report.cwd) > 1 else text
 
 

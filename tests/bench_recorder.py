@@ -5,7 +5,7 @@
 launch    one launch of a three-argument kernel on the CPU, recorded against bare. Two bare processes and a recorded one
           run blocks of 100 launches in shuffled order, one at a time; the figures are thread CPU time, paired by round.
           The two bare ones against each other show the noise.
-build     a cold process that builds 25 small modules, recorded (loads, phases, causes) against bare, in pairs of changing
+build     a cold process that builds 25 small modules, recorded (loads, phases, causes) against bare, in pairs of varied
           order: wall time and CPU time of the process, from `import warp` to its end.
 memory    resident memory that a million launches of a periodic program add to it, bare and recorded; and report bytes.
 startup   a Python process that never imports Warp, recorded against bare, in shuffled pairs.
