@@ -5723,12 +5723,8 @@ def _output_table(comparison: Comparison) -> Table:
         OutputState.VARIES: "differs between samples of one report, so it cannot be compared",
     }
     where = "" if output.state is OutputState.SAME else f", {output_place(output)}"
-    return Table(
-        "Standard output without Warp's lines (a hint on numerics, no proof)",
-        ("output",),
-        ((texts[output.state] + where,),),
-        cell_limit=160,
-    )
+    row = (texts[output.state] + where, "a hint on numerics, no proof")
+    return Table("Output", ("standard output, Warp's lines left out", ""), (row,), cell_limit=160)
 
 
 def _null_table(test: NullTest | None) -> Table:
