@@ -7722,9 +7722,19 @@ class SignalHandler:
     def install(self) -> None:
         """Handle the signals that are not ignored already (by nohup, say)."""
         self.deaf = False
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
-            if number == signal.SIGALRM or signal.getsignal(number) != signal.SIG_IGN:
+        signal.signal(signal.SIGALRM, self)
+        for number in ENDING_SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, self)
+
+    @staticmethod
+    def ignore() -> None:
+        """Once all is done: a signal that meets Python while it shuts down would change the exit code."""
+        for number in ENDING_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 SIGNALS = SignalHandler()
@@ -9169,9 +9179,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
+        SIGNALS.ignore()
         complain("interrupted")
         return ExitCode.INTERRUPTED
     except Terminated:
+        SIGNALS.ignore()
         complain("terminated")
         return ExitCode.TERMINATED
     except BrokenPipeError:
