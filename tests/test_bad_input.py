@@ -8,7 +8,6 @@ import os
 import re
 import resource
 import subprocess
-import sys
 import venv
 from pathlib import Path
 
@@ -120,9 +119,7 @@ def test_is_refused_before_anything_runs(case, measure, tmp_path):
 
 def test_a_read_only_folder_for_the_report_is_found_before_measuring(measure, tmp_path):
     with mounted(tmp_path / "disk", "ro") as disk:
-        measured = measure.command(
-            ["touch", tmp_path / "ran"], options=["--json", str(disk / "report.json")], expect=2
-        )
+        measured = measure.command(["touch", tmp_path / "ran"], options=["--json", str(disk / "report.json")], expect=2)
     assert "Read-only" in sentence(measured)
     assert not (tmp_path / "ran").exists()
 
@@ -132,7 +129,9 @@ def test_the_report_goes_where_the_user_asked_although_the_command_changes_that_
     folder.mkdir()
     moved = tmp_path / "there"
     done = subprocess.run(
-        measure.argv(["sh", "-c", f"[ -e {moved} ] || {{ mv {folder} {moved}; mkdir {folder}; }}"], ["--samples", "1"], "r.json"),
+        measure.argv(
+            ["sh", "-c", f"[ -e {moved} ] || {{ mv {folder} {moved}; mkdir {folder}; }}"], ["--samples", "1"], "r.json"
+        ),
         check=False,
         cwd=folder,
         env=measure.environment({}),
@@ -150,9 +149,7 @@ def test_the_report_goes_where_the_user_asked_although_the_command_changes_that_
     [(1, "sample 1, cold run", []), (2, "sample 1, warm run", []), (3, "sample 2, cold run", [1])],
 )
 def test_a_failing_run_is_named_and_what_came_before_it_kept(failing_run, where, complete, measure, tmp_path):
-    measured = measure(
-        "fails_warm.py", tmp_path / "counter", str(failing_run), options=["--samples", "3"], expect=10
-    )
+    measured = measure("fails_warm.py", tmp_path / "counter", str(failing_run), options=["--samples", "3"], expect=10)
     assert f"{where}: the command ended with exit code 7" in sentence(measured)
     assert f"run {failing_run} met something it did not expect" in measured.stdout
     report = measured.report
@@ -366,9 +363,7 @@ def test_echo_into_a_standard_error_that_nobody_reads(measure, tmp_path):
     os.close(reader)
     try:
         command = ["head", "-c", str(MEGABYTE), "/dev/zero"]
-        done = run_probe(
-            measure, ["--samples", "1", "--echo"], command, path, stdout=subprocess.DEVNULL, stderr=writer
-        )
+        done = run_probe(measure, ["--samples", "1", "--echo"], command, path, stdout=subprocess.DEVNULL, stderr=writer)
     finally:
         os.close(writer)
     assert done.returncode == 0
@@ -416,7 +411,11 @@ def test_an_output_encoding_that_cannot_express_the_command(measure):
 def test_memory_does_not_grow_with_the_output_of_the_command(measure, tmp_path):
     size = 300 * MEGABYTE
     path = tmp_path / "report.json"
-    argv = measure.argv(["sh", "-c", f'[ -e {tmp_path}/done ] || head -c {size} /dev/zero; : > {tmp_path}/done'], ["--samples", "1"], path)
+    argv = measure.argv(
+        ["sh", "-c", f"[ -e {tmp_path}/done ] || head -c {size} /dev/zero; : > {tmp_path}/done"],
+        ["--samples", "1"],
+        path,
+    )
     with subprocess.Popen(
         argv, env=measure.environment({}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -509,10 +508,7 @@ def test_no_home(measure):
 def test_a_python_of_another_version_is_recorded_too(measure, tmp_path):
     """The recorder's compiled code is for one version of Python; another one compiles its source."""
     program = tmp_path / "program.py"
-    program.write_text(
-        "import subprocess, sys\n"
-        "print(sorted(sys.modules))\n"
-    )
+    program.write_text("import subprocess, sys\nprint(sorted(sys.modules))\n")
     other = tmp_path / "python"
     other.write_text(f'#!/bin/sh\nrm -f "$TMPDIR"/../../code-*\nexec {measure.target.python} "$@"\n')
     other.chmod(0o755)
