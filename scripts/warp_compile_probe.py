@@ -8880,9 +8880,19 @@ class SignalHandler:
     def install(self) -> None:
         """Handle the signals that are not ignored already (by nohup, say)."""
         self.deaf = False
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
-            if number == signal.SIGALRM or signal.getsignal(number) != signal.SIG_IGN:
+        signal.signal(signal.SIGALRM, self)
+        for number in ENDING_SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, self)
+
+    @staticmethod
+    def ignore() -> None:
+        """Once all is done: a signal that meets Python while it shuts down would change the exit code."""
+        for number in ENDING_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 SIGNALS = SignalHandler()
@@ -9043,16 +9053,25 @@ class SampleFolder:
         return sorted(found)
 
 
+def env_prefixes(command: Sequence[str]) -> typing.Iterator[range]:
+    """The positions of the options and variables of each `env` that a command line begins with."""
+    start = 0
+    while start < len(command) and os.path.basename(command[start]) == "env":
+        end = start + 1
+        while end < len(command) and (command[end].startswith("-") or "=" in command[end]):
+            end += 2 if command[end] in ("-u", "--unset", "-C", "--chdir") else 1
+        yield range(start + 1, min(end, len(command)))
+        start = end
+
+
 def with_injection(command: Sequence[str], inject: str) -> list[str]:
     """The command, with the recorder's folder put in front where a leading `env` sets PYTHONPATH itself."""
     words = list(command)
-    if os.path.basename(words[0]) != "env":
-        return words
-    for position, word in enumerate(words[1:], 1):
-        if word.startswith("PYTHONPATH="):
-            words[position] = f"PYTHONPATH={inject}{os.pathsep}{word[len('PYTHONPATH=') :]}"
-        elif not word.startswith("-") and "=" not in word:
-            break
+    for positions in env_prefixes(command):
+        for position in positions:
+            name, separator, value = words[position].partition("=")
+            if name == "PYTHONPATH" and separator:
+                words[position] = f"PYTHONPATH={inject}{os.pathsep if value else ''}{value}"
     return words
 
 
@@ -9529,14 +9548,14 @@ BLINDING_GAPS = frozenset(
 
 def root_gap(command: Sequence[str]) -> Gap:
     """Why no process of the command was recorded."""
-    words = list(command)
-    if os.path.basename(words[0]) == "env":
-        flags = [word for word in words[1:] if word.startswith("-")]
-        if any(word in ("-", "-i", "--ignore-environment") for word in flags):
-            return Gap(GapReason.DROPPED_ENVIRONMENT, None, "env -i drops the recorder and the private caches")
-        while len(words) > 1 and (words[1].startswith("-") or "=" in words[1]):
-            words.pop(1)
-        words.pop(0)
+    start = 0
+    for positions in env_prefixes(command):
+        options = " ".join(command[position] for position in positions)
+        if re.search(r"(^| )(-|-i|--ignore-environment|(-u ?|--unset[= ])PYTHONPATH)( |$)", options):
+            text = f"env {options} drops the recorder's PYTHONPATH"
+            return Gap(GapReason.DROPPED_ENVIRONMENT, None, text)
+        start = positions.stop
+    words = command[start:]
     if words and is_python(words[0]) and isolating_flag(words):
         return Gap(GapReason.ISOLATED_PYTHON, None, f"python {isolating_flag(words)} keeps the recorder out")
     return Gap(GapReason.NOT_RECORDED, None, "no Python process that could be recorded was started")
@@ -11290,9 +11309,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
+        SIGNALS.ignore()
         complain("interrupted")
         return ExitCode.INTERRUPTED
     except Terminated:
+        SIGNALS.ignore()
         complain("terminated")
         return ExitCode.TERMINATED
     except BrokenPipeError:
