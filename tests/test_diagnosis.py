@@ -673,6 +673,7 @@ def test_findings_are_ordered_and_every_build_is_credited_once():
         ("rebuild", "big", 100.0),
         ("build-error", "bad", None),
         ("CS-2", None, None),
+        ("CS-8", None, None),
         ("CS-7", "y", None),
     ]
     redundant = [finding.kind is probe.FindingKind.REDUNDANT for finding in made]

@@ -264,7 +264,8 @@ GAPS = {
     ),
     "an exec that fails": ("\ntry: os.execv('/nonexistent/python', ['python', '-I'])\nexcept OSError: pass", []),
     "a child by a relative path": (
-        "subprocess.run(['./' + os.path.basename(sys.executable), '-I'], input=b'', cwd=os.path.dirname(sys.executable))",
+        "\nfolder, name = os.path.split(sys.executable)"
+        "\nsubprocess.run(['./' + name, '-I', '-c', '0'], cwd=folder)",
         ["isolated-python"],
     ),
     "a child that does not exist": ("\ntry: subprocess.run(['/nonexistent/python'])\nexcept OSError: pass", []),
