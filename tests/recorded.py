@@ -54,7 +54,7 @@ class Recording:
         self.workspace = probe.Workspace()
         self.workspace.prepare()
         self.sample = probe.SampleFolder(self.workspace, 1)
-        self.inject, self.records = self.sample.inject(probe.RunKind.COLD)
+        self.inject, self.records = self.sample.inject(probe.RunKind.COLD, {})
 
     def environment(self, *paths: str | Path, **changes: str) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WARP_"))}
@@ -73,7 +73,7 @@ class Recording:
             env=self.environment(*paths, **changes),
             cwd=cwd,
         )
-        read = probe.read_records(self.records, origin, self.workspace.root)
+        read = probe.read_records(self.records, origin, [self.workspace.root])
         return Recorded(done.returncode, done.stdout, done.stderr, read, Path(self.records))
 
     def python(self, code: str, *paths: str | Path, **changes: str) -> Recorded:

@@ -282,13 +282,12 @@ def test_a_buffer_is_made_of_real_blocks(tmp_path):
 @pytest.fixture
 def recorder(monkeypatch, tmp_path):
     monkeypatch.setenv(probe.PROCESS_VARIABLE, "7-7")
-    records = tmp_path / "records"
     sample = tmp_path / "sample"
-    records.mkdir()
-    (sample / "twins").mkdir(parents=True)
-    recorder = probe.Recorder(
-        {"records": str(records), "inject": "/inject", "sample": str(sample), "script": str(SCRIPT)}
-    )
+    records = sample / "cold" / "records"
+    records.mkdir(parents=True)
+    (sample / "twins").mkdir()
+    config = {"records": str(records), "inject": "/inject", "sample": str(sample), "script": str(SCRIPT), "set": {}}
+    recorder = probe.Recorder(config)
     recorder.warp_folder = "/nowhere/warp/"
     recorder.machinery = set()
     return recorder
@@ -324,7 +323,7 @@ def test_a_failed_exec_opens_the_books_again(recorder):
 
 
 def test_lines_that_could_not_be_written_are_counted(recorder, tmp_path):
-    records = tmp_path / "records"
+    records = Path(recorder.config["records"])
     records.rename(tmp_path / "elsewhere")
     recorder.emit({"t": "lost"})
     recorder.emit({"t": "lost"})
@@ -386,7 +385,7 @@ def test_streams_of_many_threads_at_once(recorder):
         thread.start()
     for thread in threads:
         thread.join()
-    record = probe.read_record_file(recorder.base + ".rec", probe.Catalog(), "/private")
+    record = probe.read_record_file(recorder.base + ".rec", probe.Catalog(), ["/private"])
     reader = probe.LaunchReader(recorder.config["records"], record, [], probe.Catalog())
     found = sorted(list(reader._thread_ids(thread)) for thread in reader._threads())
     assert found == [[number] * 500 for number in range(1, 31)]
@@ -455,10 +454,9 @@ class Caches:
 
     def next_run(self):
         """The probe between two runs, then a new process."""
-        workspace = types.SimpleNamespace(root=str(self.folder))
         sample = probe.SampleFolder.__new__(probe.SampleFolder)
-        sample.workspace, sample.path, sample.held, sample.made = workspace, str(self.folder / "sample"), [], []
-        sample.between_runs([path for line in lines_of(self.recorder, "made") for path in line["paths"]])
+        sample.path, sample.held = str(self.folder / "sample"), []
+        sample.between_runs()
         recorder = probe.Recorder(self.recorder.config)
         recorder.warp_folder, recorder.machinery = "/nowhere/warp/", set()
         return Caches(recorder, self.folder), sample
