@@ -6271,18 +6271,24 @@ class Recorder:
         """Record births, execs and os._exit, and flush before what leaves no chance to."""
         import _posixsubprocess
 
-        def starter(environment: int) -> Any:
-            def make(original: Any) -> Any:
-                def start(*args: Any, **keywords: Any) -> Any:
-                    at = time.monotonic_ns()
-                    pid = original(*args, **keywords)
-                    words = args[0] if original.__name__ == "fork_exec" else args[1]
-                    self.birth(at, pid, words, args[environment] if len(args) > environment else None)
-                    return pid
+        def make_fork_exec(original: Any) -> Any:
+            def fork_exec(argv: Any, paths: Any, *args: Any) -> Any:
+                at = time.monotonic_ns()
+                pid = original(argv, paths, *args)
+                if self.can_run(paths, args[2]):
+                    self.birth(at, pid, argv, args[3])
+                return pid
 
-                return start
+            return fork_exec
 
-            return make
+        def make_spawn(original: Any) -> Any:
+            def spawn(path: Any, argv: Any, env: Any, **keywords: Any) -> Any:
+                at = time.monotonic_ns()
+                pid = original(path, argv, env, **keywords)
+                self.birth(at, pid, argv, env)
+                return pid
+
+            return spawn
 
         def make_exec(original: Any) -> Any:
             def execute(path: Any, argv: Any, *env: Any, **keywords: Any) -> Any:
@@ -6302,9 +6308,9 @@ class Recorder:
 
             return _exit
 
-        self.replace(_posixsubprocess, "fork_exec", starter(5))
-        self.replace(os, "posix_spawn", starter(2), optional=True)
-        self.replace(os, "posix_spawnp", starter(2), optional=True)
+        self.replace(_posixsubprocess, "fork_exec", make_fork_exec)
+        self.replace(os, "posix_spawn", make_spawn, optional=True)
+        self.replace(os, "posix_spawnp", make_spawn, optional=True)
         self.replace(os, "execv", make_exec)
         self.replace(os, "execve", make_exec)
         self.replace(os, "_exit", make_exit)
@@ -6319,6 +6325,15 @@ class Recorder:
             self.begin("fork")
         except Exception as error:
             self.note_error("after fork", error)
+
+    def can_run(self, paths: Any, folder: Any) -> bool:
+        """Whether one of the files that a child tries to run exists; if not, it ends at once and was never born."""
+        try:
+            where = os.fsdecode(folder or b"")
+            return any(os.path.exists(os.path.join(where, os.fsdecode(path))) for path in paths)
+        except Exception as error:
+            self.note_error("birth of a process", error)
+            return True
 
     def birth(self, at: int, pid: int, argv: Any, env: Any) -> None:
         """A child that this process started at `at` or just after it, its words, and whether its environment still
@@ -9003,21 +9018,12 @@ class SampleFolder:
         that a directory deleted and made anew cannot pass for the old one by getting its inode number."""
         twins = os.path.join(self.path, "twins")
         for name in os.listdir(twins):
-            if not name.endswith(".identity"):
-                continue
-            with open(os.path.join(twins, name), encoding="utf-8") as file:
-                real, device, inode = file.read().rsplit(" ", 2)
-            try:
-                descriptor = os.open(real, os.O_RDONLY)
-            except OSError:
-                os.unlink(os.path.join(twins, name))
-                continue
-            found = os.fstat(descriptor)
-            if (found.st_dev, found.st_ino) == (int(device), int(inode)):
-                self.held.append(descriptor)
-            else:
-                os.close(descriptor)
-                os.unlink(os.path.join(twins, name))
+            if name.endswith(".identity"):
+                descriptor = open_twin(os.path.join(twins, name))
+                if descriptor is None:
+                    os.unlink(os.path.join(twins, name))
+                else:
+                    self.held.append(descriptor)
 
     def close(self) -> None:
         """Remove the sample's caches, and the empty directories that the probe made where the program wanted one."""
@@ -9062,6 +9068,21 @@ def env_prefixes(command: Sequence[str]) -> typing.Iterator[range]:
             end += 2 if command[end] in ("-u", "--unset", "-C", "--chdir") else 1
         yield range(start + 1, min(end, len(command)))
         start = end
+
+
+def open_twin(note: str) -> int | None:
+    """Open the directory that the note beside a twin names; None if it is not the one that the twin was made for."""
+    try:
+        with open(note, encoding="utf-8", errors="surrogateescape") as file:
+            real, device, inode = file.read().rsplit(" ", 2)
+        descriptor = os.open(real, os.O_RDONLY)
+    except (OSError, ValueError):
+        return None
+    found = os.fstat(descriptor)
+    if f"{found.st_dev} {found.st_ino}" == f"{device} {inode}":
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 def with_injection(command: Sequence[str], inject: str) -> list[str]:
