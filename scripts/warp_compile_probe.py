@@ -2567,8 +2567,8 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]], *, stable: 
     advice = (
         "loaded together, they could share a module and pay the fixed cost of a build once"
         if stable
-        else "if they belong together and are all known at start, one module pays the fixed cost of a build once; if they"
-        " depend on run-time data, or change apart, leave them apart"
+        else "if they belong together and are all known at start, one module pays the fixed cost of a build once; if"
+        " they depend on run-time data, or change apart, leave them apart"
     )
     finding = _finding(
         Mechanism.CS_9 if unique else Mechanism.CS_4,
