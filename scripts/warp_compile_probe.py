@@ -9938,7 +9938,7 @@ def render_ledger(ledger: Ledger, style: TextFormat) -> str:
     tables = [
         Table(
             "Ledger (medians in ms, before and after)",
-            ("lever", "cold modules", "elapsed", "n", "hashes moved", "launches", "output", "verdict"),
+            ("lever", "cold modules", "elapsed", "warm run", "n", "hashes moved", "launches", "output", "verdict"),
             tuple(_ledger_cells(row.lever, row.comparison) for row in tried if row.comparison),
         ),
         Table(
@@ -9984,6 +9984,7 @@ def _ledger_cells(lever: Lever, comparison: Comparison) -> tuple[str, ...]:
         lever.text,
         _before_after(comparison, Metric.COLD_MODULE),
         _before_after(comparison, elapsed) if elapsed else "-",
+        _before_after(comparison, Metric.WARM_WALL),
         f"{comparison.n.baseline}, {comparison.n.candidate}",
         moved,
         {True: "the same", False: "changed", None: "not verified"}[topology],
