@@ -8377,7 +8377,7 @@ class LaunchReader:
         width = 1 if len(self.entries) <= 1 << 8 else 2 if len(self.entries) <= 1 << 16 else 4
         encoded = {number: encoded_indices(indices, width) for number, indices in meanings.items()}
         # A graph stands for many launches: so many numbers at a time that a piece stays small.
-        step = 1 + ENCODED_PIECE_BYTES // max(map(len, encoded.values()), default=1)
+        step = 1 + ENCODED_PIECE_BYTES // max([1, *map(len, encoded.values())])
         streams = []
         budget = MAX_ENCODED_LAUNCH_BYTES
         for thread, ids in ids_by_thread.items():
