@@ -314,9 +314,7 @@ def test_replays_of_a_graph_are_launches_in_order(outcome):
 @pytest.mark.warp
 def test_launches_of_each_thread_are_in_order(outcome):
     (process,) = outcome("second thread").cold.processes
-    dims = [
-        [process.launches.entries[index].dim for index in launched(stream)] for stream in process.launches.streams
-    ]
+    dims = [[process.launches.entries[index].dim for index in launched(stream)] for stream in process.launches.streams]
     assert dims == [[(8,)] * 5, [(8,) if step % 3 == 0 else (4,) for step in range(300)]]
     assert {stream.order for stream in process.launches.streams} == {probe.Order.EXACT}
 
@@ -378,9 +376,7 @@ def test_a_cache_of_the_programs_own_is_left_alone(how, both, target, measure, t
 def test_nothing_is_left_where_a_program_wanted_its_cache(measure, target, tmp_path):
     cache = tmp_path / "some" / "where"
     (tmp_path / "tmp").mkdir()
-    measured = measure(
-        "own_cache_dir.py", cache, options=["--samples", "2"], env={"TMPDIR": str(tmp_path / "tmp")}
-    )
+    measured = measure("own_cache_dir.py", cache, options=["--samples", "2"], env={"TMPDIR": str(tmp_path / "tmp")})
     assert os.listdir(tmp_path) == ["tmp"]
     assert os.listdir(tmp_path / "tmp") == []
     report = measured.report
@@ -464,8 +460,7 @@ def test_private_variables_as_a_child_sees_them(inherit, measure, tmp_path):
     measured = measure("prints_env.py", options=options, env={"TMPDIR": str(system)})
     assert measured.report.coverage.gaps == ()
     seen = {
-        name: json.loads((tmp_path / f"{name}.stdout").read_text())
-        for name in ("1-cold", "1-warm", "2-cold", "2-warm")
+        name: json.loads((tmp_path / f"{name}.stdout").read_text()) for name in ("1-cold", "1-warm", "2-cold", "2-warm")
     }
     for run in seen.values():
         assert run["own"] == run["child"]

@@ -264,8 +264,7 @@ GAPS = {
     ),
     "an exec that fails": ("\ntry: os.execv('/nonexistent/python', ['python', '-I'])\nexcept OSError: pass", []),
     "a child by a relative path": (
-        "\nfolder, name = os.path.split(sys.executable)"
-        "\nsubprocess.run(['./' + name, '-I', '-c', '0'], cwd=folder)",
+        "\nfolder, name = os.path.split(sys.executable)\nsubprocess.run(['./' + name, '-I', '-c', '0'], cwd=folder)",
         ["isolated-python"],
     ),
     "a child that does not exist": ("\ntry: subprocess.run(['/nonexistent/python'])\nexcept OSError: pass", []),
