@@ -6701,21 +6701,22 @@ class Recorder:
         self.replace(self.build, "build_cuda", timed("native", self.watch_native(0)))
         self.replace(self.build, "load_cuda", timed("load"))
         self.replace(self.build, "safe_rename", timed("install"), optional=True)
-        files = self.context.shutil
-
-        class TimedShutil(type(sys)):  # type: ignore[misc]
-            """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
-
-            rmtree = staticmethod(timed("install")(files.rmtree))
-
-            def __getattr__(self, name: str) -> Any:
-                return getattr(files, name)
-
-        self.context.shutil = TimedShutil("shutil")
         for name in ("build_lto_dot", "build_lto_solver", "build_lto_fft"):
             self.replace(self.build, name, timed("lto"), optional=True)
         self.timed_load = timed("load")
         self.replace(self.build, "_build_lto_base", self.make_lto_base, optional=True)
+        files = vars(self.context).get("shutil")
+        if files is not None:
+
+            class TimedShutil(type(sys)):  # type: ignore[misc]
+                """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
+
+                rmtree = staticmethod(timed("install")(files.rmtree))
+
+                def __getattr__(self, name: str) -> Any:
+                    return getattr(files, name)
+
+            self.context.shutil = TimedShutil("shutil")
 
     def watch_native(self, source_position: int) -> Any:
         """Around a native compilation: the size of its source, and when a precompiled header appeared."""
@@ -8344,7 +8345,7 @@ class LaunchReader:
             self.unseen.add(number)
         if "graph" in line:
             return array("I", itertools.chain.from_iterable(map(self._meaning, unpack(line["graph"]))))
-        hooks = line.get("kernel")
+        hooks = line.get("kernel") or 0
         if hooks not in self.hooks_lines:
             if line.get("special") != "graph":
                 self.undescribed.add(number)
