@@ -6701,21 +6701,22 @@ class Recorder:
         self.replace(self.build, "build_cuda", timed("native", self.watch_native(0)))
         self.replace(self.build, "load_cuda", timed("load"))
         self.replace(self.build, "safe_rename", timed("install"), optional=True)
-        files = self.context.shutil
-
-        class TimedShutil(type(sys)):  # type: ignore[misc]
-            """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
-
-            rmtree = staticmethod(timed("install")(files.rmtree))
-
-            def __getattr__(self, name: str) -> Any:
-                return getattr(files, name)
-
-        self.context.shutil = TimedShutil("shutil")
         for name in ("build_lto_dot", "build_lto_solver", "build_lto_fft"):
             self.replace(self.build, name, timed("lto"), optional=True)
         self.timed_load = timed("load")
         self.replace(self.build, "_build_lto_base", self.make_lto_base, optional=True)
+        files = vars(self.context).get("shutil")
+        if files is not None:
+
+            class TimedShutil(type(sys)):  # type: ignore[misc]
+                """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
+
+                rmtree = staticmethod(timed("install")(files.rmtree))
+
+                def __getattr__(self, name: str) -> Any:
+                    return getattr(files, name)
+
+            self.context.shutil = TimedShutil("shutil")
 
     def watch_native(self, source_position: int) -> Any:
         """Around a native compilation: the size of its source, and when a precompiled header appeared."""
@@ -8310,6 +8311,7 @@ class LaunchReader:
         self.launch_lines = {line["number"]: line for source in sources for line in source.of("launch")}
         self.hooks_lines = {line["number"]: line for source in sources for line in source.of("hooks")}
         self.kernels: dict[LaunchedKernel, int] = {}
+        self.kernel_of_hooks: dict[int, int] = {}
         self.entries: dict[tuple[int, tuple[int, ...], bool], int] = {}
         self.unseen: set[int] = set()  # numbers of graph replays with content that is not known
         self.undescribed: set[int] = set()
@@ -8343,8 +8345,8 @@ class LaunchReader:
             self.unseen.add(number)
         if "graph" in line:
             return array("I", itertools.chain.from_iterable(map(self._meaning, unpack(line["graph"]))))
-        hooks = self.hooks_lines.get(line.get("kernel", 0))
-        if hooks is None:
+        hooks = line.get("kernel") or 0
+        if hooks not in self.hooks_lines:
             if line.get("special") != "graph":
                 self.undescribed.add(number)
             return array("I")
@@ -8352,8 +8354,10 @@ class LaunchReader:
             text = f"more than {MAX_DISTINCT_LAUNCHES} distinct launches: further dims are not told apart"
             if text not in self.missing:
                 self.missing.append(text)
-        kernel = self.kernels.setdefault(self._kernel(hooks), len(self.kernels))
-        entry = (kernel, tuple(line["dim"] or ()), line["adjoint"])
+        if hooks not in self.kernel_of_hooks:
+            kernel = self._kernel(self.hooks_lines[hooks])
+            self.kernel_of_hooks[hooks] = self.kernels.setdefault(kernel, len(self.kernels))
+        entry = (self.kernel_of_hooks[hooks], tuple(line["dim"] or ()), line["adjoint"])
         return array("I", [self.entries.setdefault(entry, len(self.entries))])
 
     def _kernel(self, line: dict[str, Any]) -> LaunchedKernel:
@@ -8397,7 +8401,7 @@ class LaunchReader:
         width = 1 if len(self.entries) <= 1 << 8 else 2 if len(self.entries) <= 1 << 16 else 4
         encoded = {number: encoded_indices(indices, width) for number, indices in meanings.items()}
         # A graph stands for many launches: so many numbers at a time that a piece stays small.
-        step = 1 + ENCODED_PIECE_BYTES // max(map(len, encoded.values()), default=1)
+        step = 1 + ENCODED_PIECE_BYTES // max([1, *map(len, encoded.values())])
         streams = []
         budget = MAX_ENCODED_LAUNCH_BYTES
         for thread, ids in ids_by_thread.items():
@@ -8720,7 +8724,7 @@ def process_phases(
     return ProcessPhases(interpreter, before, importing, initialising, round(loading, 3), round(max(0.0, rest), 3))
 
 
-PYTHON_NAME = re.compile(r"^(python|pypy)[0-9.]*(\.exe)?$")
+PYTHON_NAME = re.compile(r"^(python|pypy)[0-9.]*t?(\.exe)?$")
 SHELL_NAMES = {"sh", "bash", "dash", "zsh", "env", "uv", "uvx", "nohup", "time", "timeout", "xargs", "sudo"}
 
 
@@ -9400,15 +9404,6 @@ class Checked:
     not_cold: tuple[str, ...]
 
 
-def same_identity(record: LogRecord, load: Load) -> bool:
-    """Whether a log line can be the one of a recorded load."""
-    return (
-        record.name == load.name
-        and record.device == load.device
-        and (record.hash is None or load.hash is None or load.hash.startswith(record.hash))
-    )
-
-
 def load_from_log(record: LogRecord) -> Load:
     """A load of which only its log line is known."""
     return Load(
@@ -9466,9 +9461,19 @@ def unrecorded_process(loads: Sequence[Load]) -> Process:
     )
 
 
-def directory_matches(name: str, module: str, digest: str | None) -> bool:
-    """Whether a module directory `wp_NAME[_HASH7]` belongs to a module; names are not always kept letter by letter."""
-    return bool(digest and name.endswith(f"_{digest[:7]}")) or name == f"wp_{module}"
+class Directories:
+    """The module directories `wp_NAME[_HASH7]` that loads explain; names are not always kept letter by letter."""
+
+    def __init__(self, loads: Iterable[Load | LogRecord]) -> None:
+        self.digests: set[str] = set()
+        self.names: set[str] = set()
+        for load in loads:
+            self.names.add(f"wp_{load.name}")
+            self.digests.update([load.hash[:7]] if load.hash else [])
+
+    def without(self, names: Iterable[str]) -> list[str]:
+        """Those of `names` that no load explains."""
+        return [name for name in names if name not in self.names and name.rpartition("_")[2] not in self.digests]
 
 
 def log_only_loads(
@@ -9476,11 +9481,15 @@ def log_only_loads(
 ) -> list[Load]:
     """Loads that the output shows and no recorder saw. A line that repeats one (a test report, say) is no load, nor is
     one that neither a cache directory nor a gap in the recording can explain: programs print look-alikes."""
+    known: dict[tuple[str, str], set[str | None]] = {}
+    for load in loads:
+        known.setdefault((load.name, load.device), set()).add(load.hash)
     unmatched: dict[LogRecord, None] = {}
     for record in records:
-        if any(same_identity(record, load) for load in loads):
+        hashes = known.get((record.name, record.device), set())
+        if hashes and (record.hash is None or any(found is None or found.startswith(record.hash) for found in hashes)):
             continue
-        if gap or any(directory_matches(name, record.name, record.hash) for name in directories):
+        if gap or len(Directories([record]).without(directories)) < len(directories):
             unmatched[dataclasses.replace(record, line=0)] = None
     return [load_from_log(record) for record in unmatched]
 
@@ -9507,7 +9516,7 @@ def check_run(
         gaps.append(root_gap(command))
     loads = [load for process in read.processes for load in process.loads]
     fresh = [name for name in found if name not in set(known)]
-    unexplained = [name for name in fresh if not any(directory_matches(name, load.name, load.hash) for load in loads)]
+    unexplained = Directories(loads).without(fresh)
     records = executed.stdout.records + executed.stderr.records
     blind = any(gap.reason in BLINDING_GAPS for gap in gaps)
     extra = log_only_loads(records, loads, unexplained, blind)
@@ -9515,18 +9524,17 @@ def check_run(
     if extra:
         processes = (*processes, unrecorded_process(extra))
         gaps.append(Gap(GapReason.LOG_ONLY_LOADS, None, f"{len(extra)} loads are known only from lines of the output"))
-        unexplained = [
-            name for name in unexplained if not any(directory_matches(name, load.name, load.hash) for load in extra)
-        ]
+        unexplained = Directories(extra).without(unexplained)
     if unexplained:
         text = f"{len(unexplained)} module directories that no recorded load explains: {', '.join(unexplained[:5])}"
         gaps.append(Gap(GapReason.UNEXPLAINED_CACHE_ENTRY, None, text))
     if not any(process.cache_events for process in processes):
+        there = {name.rpartition("_")[2] for name in found}.union(found)
         missing = sorted(
             {
                 f"{load.name} {load.hash[:7]}"
                 for load in loads
-                if load.is_build and load.hash and not any(directory_matches(n, load.name, load.hash) for n in found)
+                if load.is_build and load.hash and there.isdisjoint({load.hash[:7], f"wp_{load.name}"})
             }
         )
         if missing:
