@@ -2330,6 +2330,7 @@ SINGLE_KERNEL_MODULES = 3  # from how many on modules of one kernel count as too
 # of 3 kB builds in the same time with and without, since its build is fixed cost.
 BACKWARD_SOURCE_BYTES = 40_000
 LARGE_SOURCE_BYTES = 40_000  # generated source a kernel from which its unrolled loops are worth a look
+MANY_COPIES = 8  # of a loop body, from which unrolling can be what makes source large
 PARALLEL_CEILING = 1.3  # sum of builds over the largest one, from which overlapping them could pay
 MAINTENANCE_WORD = re.compile(
     r"^-*(rebuild|clean|clear|purge|reset|relink|refresh|invalidate)([-_=].*)?$", re.IGNORECASE
@@ -2473,8 +2474,9 @@ def _assignment(process: Process, option: UnreachedOption, load: Load) -> Config
 def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
     """Modules of one kernel that may belong together: each repeats the fixed cost of a build.
 
-    Kernels with equal options that stand in one file and that one process built are taken for one feature. What is
-    left of a folder is a hint: whether its files are one feature, the files do not say.
+    Kernels with equal options that one file defines at its top level and that one process built are taken for one
+    feature. What is left of a folder is a hint: its files may be several features, and kernels that a function makes
+    may be specialised by run-time data.
     """
     larger = {(build.owner, build.load.name) for build in case.builds if len(build.load.kernels) > 1}
     groups: dict[object, dict[str, list[tuple[Build, BuiltKernel]]]] = {}
@@ -2491,16 +2493,26 @@ def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[
         groups.setdefault(key, {}).setdefault(kernel.site.file, []).append((build, kernel))
     claims = []
     for files in groups.values():
-        stable = [found for found in files.values() if len(_definitions(found)) >= SINGLE_KERNEL_MODULES]
-        rest = [item for found in files.values() if found not in stable for item in found]
-        claims += [_single_kernel_claim(found, stable=True) for found in stable]
+        rest = []
+        for found in files.values():
+            fixed = [(build, kernel) for build, kernel in found if _is_top_level(kernel)]
+            stable = len(_definitions(fixed)) >= SINGLE_KERNEL_MODULES
+            claims += [_single_kernel_claim(fixed, stable=True)] if stable else []
+            rest += [item for item in found if not stable or item not in fixed]
         if len({build.load.name for build, _ in rest}) >= SINGLE_KERNEL_MODULES:
             claims.append(_single_kernel_claim(rest, stable=False))
     return claims
 
 
+def _is_top_level(kernel: BuiltKernel) -> bool:
+    """Whether a kernel is known as soon as its file is imported: not made by a function, nor under a generated name,
+    nor an instance of a generic kernel, which the types of its arguments make."""
+    made = "__locals__" in kernel.key or not kernel.key.endswith(kernel.site.function)
+    return not made and not kernel.overload
+
+
 def _definitions(found: Sequence[tuple[Build, BuiltKernel]]) -> set[tuple[str, int]]:
-    """Where the kernels are defined: those that one definition makes are specialised, by run-time data perhaps."""
+    """Where the kernels are defined; one place may make several, specialised by their arguments."""
     return {(kernel.site.file, kernel.site.line) for _, kernel in found}
 
 
@@ -2518,8 +2530,8 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]], *, stable: 
     advice = (
         "loaded together, they could share a module and pay the fixed cost of a build once"
         if stable
-        else "if they belong together and are all known at start, one module pays the fixed cost of a build once; if they"
-        " depend on run-time data, or change apart, leave them apart"
+        else "if they belong together and are all known at start, one module pays the fixed cost of a build once; if"
+        " they depend on run-time data, or change apart, leave them apart"
     )
     finding = _finding(
         Mechanism.CS_9 if unique else Mechanism.CS_4,
@@ -2619,7 +2631,7 @@ def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim
     found = []
     for build in case.builds:
         kernels = [case.sample.cold.processes[build.owner].built_kernels[index] for index in build.load.kernels]
-        unrolled = [kernel for kernel in kernels if kernel.unrolled > 1]
+        unrolled = [kernel for kernel in kernels if kernel.unrolled >= MANY_COPIES]
         if unrolled and build.load.generated_source_bytes > LARGE_SOURCE_BYTES * len(kernels):
             found.append((build, unrolled))
     if not found:

@@ -231,6 +231,24 @@ def test_kernels_that_one_definition_makes_are_a_hint(unique):
     assert "run-time data, or change apart, leave them apart" in finding.text
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"key": "make__locals__k"},
+        {"overload": True},
+        {"site": probe.Site("/work/app/sim.py", 1, "integrate_kernel_fn")},
+    ],
+)
+def test_kernels_that_functions_make_may_be_specialised(changes):
+    case = singles(4, unique=True)
+    built = [
+        dataclasses.replace(one, **{"site": dataclasses.replace(one.site, line=n, function="k"), **changes})
+        for n, one in enumerate(case.built_kernels)
+    ]
+    finding = only(find(dataclasses.replace(case, built_kernels=tuple(built))), "CS-9")
+    assert finding.kind is HINT
+
+
 def test_specialised_kernels_count_once_among_stable_ones():
     finding = only(find(singles(6, lines=[1, 2, 3, 9, 9, 9])), "CS-4")
     assert (finding.kind, finding.avoidable_ms) == (REDUNDANT, 300.0)
@@ -352,7 +370,7 @@ def test_backward_code_that_is_used_absent_or_small(case):
 
 @pytest.mark.parametrize(
     ("unrolled", "source_bytes", "expected"),
-    [(512, 200_000, ["CS-11"]), (512, 20_000, []), (1, 200_000, [])],
+    [(512, 200_000, ["CS-11"]), (512, 20_000, []), (7, 200_000, []), (1, 200_000, [])],
 )
 def test_unrolled_loops_that_make_large_source(unrolled, source_bytes, expected):
     built = load(generated_source_bytes=source_bytes, kernels=(0,))
