@@ -6266,6 +6266,8 @@ class Recorder:
                         self.option_sites[module] = self.site(frame)
                         for option in frame.f_locals["options"]:  # the program has decided
                             self.copied_options.get(module, {}).pop(option, None)
+                    elif not self.is_warp_frame(frame):
+                        self.option_sites[module] = self.site(frame)  # after module.options[...] = ...
                 except Exception as error:
                     self.note_error("options of a module", error)
                 return original(module, *args, **keywords)
@@ -7131,13 +7133,14 @@ class LoadTables:
         self.catalog = catalog
         self.option_sets: dict[tuple[tuple[str, str], ...], int] = {}
         self.built_kernels: dict[BuiltKernel, int] = {}
+        self._kernels_of: dict[tuple[str, str | None], tuple[int, ...]] = {}
 
     def explain(
         self, loads: Sequence[Load], events: Sequence[CacheEvent], option_sites: dict[int, Site | None]
     ) -> tuple[Load, ...]:
         """`loads` in order of their start, builds with their cause. `option_sites` say by position in `loads` where
         the program last set an option of the module."""
-        earlier: list[Loaded] = []
+        earlier: dict[object, Loaded] = {}  # the last load of each identity, in order
         explained = {}
         for position in sorted(range(len(loads)), key=lambda index: loads[index].start_ms or 0.0):
             load = loads[position]
@@ -7145,17 +7148,24 @@ class LoadTables:
             if state is not None:
                 load = dataclasses.replace(load, option_set=self._options(state), kernels=self._kernels(load, state))
             if load.status is Status.COMPILED:
-                cause = cause_of(load, state, earlier, self.catalog, events)
+                cause = cause_of(load, state, list(earlier.values()), self.catalog, events)
                 load = dataclasses.replace(load, cause=with_option_site(cause, option_sites.get(position)))
             explained[position] = load
             if load.status is not Status.ERROR:
-                earlier.append(Loaded(load, state))
+                identity = (load.name, load.hash, load.device, load.block_dim)
+                earlier.pop(identity, None)
+                earlier[identity] = Loaded(load, state)
         return tuple(explained[position] for position in range(len(loads)))
 
     def _options(self, state: StateText) -> int:
         return self.option_sets.setdefault(tuple(sorted(state.options.items())), len(self.option_sets))
 
     def _kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
+        if (load.name, load.hash) not in self._kernels_of:
+            self._kernels_of[load.name, load.hash] = self._describe_kernels(load, state)
+        return self._kernels_of[load.name, load.hash]
+
+    def _describe_kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
         found = []
         for digest in state.kernels:
             kernel = self.catalog.kernel(digest, load.name)
