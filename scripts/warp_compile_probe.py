@@ -1506,6 +1506,7 @@ class Mechanism(str, enum.Enum):
     REBUILD = "rebuild"
     UNPROVEN_REBUILD = "unproven-rebuild"
     VARIANT_NEVER_LAUNCHED = "variant-never-launched"
+    MODULE_NEVER_LAUNCHED = "module-never-launched"
     BUILT_PER_PROCESS = "built-per-process"
     OPTION_NEVER_ARRIVED = "option-never-arrived"
     IDENTITY_UNSTABLE = "identity-unstable"
@@ -1535,6 +1536,7 @@ MECHANISMS: dict[Mechanism, str] = {
     Mechanism.REBUILD: "A process built a module that it had already built for the same device and block_dim.",
     Mechanism.UNPROVEN_REBUILD: "The output shows several hashes of a module and no block_dim: rebuilds, or variants.",
     Mechanism.VARIANT_NEVER_LAUNCHED: "A process built a module at a block_dim at which it launched none of it.",
+    Mechanism.MODULE_NEVER_LAUNCHED: "A process loaded modules ahead and launched nothing of them.",
     Mechanism.BUILT_PER_PROCESS: "Several processes of one run each built the same module.",
     Mechanism.OPTION_NEVER_ARRIVED: "A configuration value was assigned after its modules were created.",
     Mechanism.IDENTITY_UNSTABLE: "A module has another hash in every run of unchanged code.",
@@ -2023,6 +2025,40 @@ def _find_never_launched(case: Case, uncredited: frozenset[int]) -> list[Claim]:
             evidence=[*(_how(build.load) for build in builds), f"launched on {device} at block_dim {others} only"],
             where=_first_site(build.load for build in builds),
             text=f"{name} was built on {device} at block_dim {block_dim}, and nothing was launched at it.",
+        )
+        claims.append(Claim(finding, frozenset(build.number for build in builds)))
+    return claims
+
+
+def _find_loaded_in_vain(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Modules that a program built ahead, all that are registered perhaps, and of which it launched nothing.
+
+    A process that launches nothing at all may fill the cache for others.
+    """
+    groups: dict[tuple[str, Site | None], list[Build]] = {}
+    for build in case.builds:
+        process, load = case.sample.cold.processes[build.owner], build.load
+        ahead = load.workers is not None and build.number in uncredited
+        if not ahead or not process.launches.count or not _launches_seen(case, build.owner):
+            continue
+        if not _launched(case.sample.cold, build.owner, load.name, load.device):
+            groups.setdefault((load.device, load.site), []).append(build)
+    unused = frozenset(build.number for builds in groups.values() for build in builds)
+    claims = []
+    for (device, site), builds in groups.items():
+        cost = _total_ms(builds)
+        moved = math.fsum(_header_ms(build) for build in builds if _header_is_shared(build, case, unused))
+        names = sorted({build.load.name for build in builds})
+        finding = _finding(
+            Mechanism.MODULE_NEVER_LAUNCHED,
+            FindingKind.REDUNDANT,
+            module=(names[0] if len(names) == 1 else None, device, None),
+            cost_ms=cost,
+            avoidable_ms=max(0.0, cost - moved),
+            evidence=[_load_line(build.load) for build in builds],
+            where=site,
+            text=f"{_listed(names, 6)} {'was' if len(names) == 1 else 'were'} built ahead on {device}, and nothing of"
+            f" {'it' if len(names) == 1 else 'them'} was launched in this run.",
         )
         claims.append(Claim(finding, frozenset(build.number for build in builds)))
     return claims
@@ -2777,6 +2813,7 @@ RULES: tuple[Rule, ...] = (
     _find_rebuilds,
     _find_unproven_rebuilds,
     _find_never_launched,
+    _find_loaded_in_vain,
     _find_variants,
     _find_single_kernel_modules,
     _find_serial_cuda_builds,
@@ -2834,6 +2871,7 @@ CONFIRM: dict[Mechanism, str] = {
     Mechanism.REBUILD: "Look for what differs between the two hashes, then measure again.",
     Mechanism.UNPROVEN_REBUILD: "Measure the program itself to tell.",
     Mechanism.VARIANT_NEVER_LAUNCHED: "Load it at the block_dim of its launches, or not ahead, and measure again.",
+    Mechanism.MODULE_NEVER_LAUNCHED: "Name the modules that the program launches, not all, and measure again.",
     Mechanism.BUILT_PER_PROCESS: "Build once before they start, and measure again.",
     Mechanism.OPTION_NEVER_ARRIVED: "Assign it before the import that creates them and compare: their hashes move.",
     Mechanism.IDENTITY_UNSTABLE: "Make it the same in every run and measure again: the warm run builds nothing.",

@@ -278,6 +278,44 @@ def test_cuda_variants_with_their_launches():
     assert finding.evidence[0].endswith("5 launches of near")
 
 
+# Modules loaded ahead in vain
+
+
+def ahead(name, **changes):
+    return load(name, name, **{"site": LATE, "workers": 1, "ms": 200.0, **changes})
+
+
+def test_modules_that_were_built_ahead_and_never_launched():
+    used = launches({("add", "sim", "sim", "cpu", 1): 5})
+    builds = [ahead("utils", phases=phases(200.0, header_ms=150.0)), ahead("math", start=300.0)]
+    builds += [ahead("sim", start=600.0), load("fem", "fem", start=900.0)]
+    finding = only(find(process(builds, launches=used)), "module-never-launched")
+    assert (finding.kind, finding.module, finding.device, finding.where) == (REDUNDANT, None, "cpu", LATE)
+    assert (finding.cost_ms, finding.avoidable_ms) == (400.0, 250.0)  # another build would make the header
+    assert finding.text.startswith("math, utils were built ahead on cpu, and nothing of them was launched in this run.")
+
+
+def test_what_a_fork_launches_was_not_built_in_vain():
+    used = launches({("add", "sim", "sim", "cpu", 1): 5})
+    late = launches({("mul", "utils", "utils", "cpu", 1): 1})
+    parent = process([ahead("utils"), ahead("sim", start=300.0)], launches=used)
+    assert find(parent, process((), "0.0", how="fork", launches=late)) == ()
+    assert names(find(parent)) == ["module-never-launched"]
+
+
+@pytest.mark.parametrize(
+    ("used", "gaps"),
+    [
+        ({}, []),
+        ({("add", "sim", "sim", "cpu", 1): 5}, [probe.Gap(probe.GapReason.LAUNCHES_NOT_RECORDED, None, "JAX")]),
+    ],
+    ids=["nothing was launched: a cache is filled for others", "launches may be hidden"],
+)
+def test_no_proof_that_a_module_was_built_in_vain(used, gaps):
+    case = process([ahead("utils"), ahead("sim", start=300.0)], launches=launches(used))
+    assert find(case, gaps=gaps) == ()
+
+
 # CS-7, on CUDA
 
 
