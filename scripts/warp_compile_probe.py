@@ -4860,7 +4860,7 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
         lines.append(
             f"{number:>3}. {finding.mechanism} ({finding.kind.value}): cost {duration(finding.cost_ms)}{known}"
         )
-        lines += _wrapped(_from_here(finding.text, report), "     ", 3)
+        lines += _wrapped(_from_here(finding.text, report), "     ", 4)
         lines += [f"     at {_from_here(place(finding.where), report)}"] if finding.where else []
         evidence, rest = _shown(finding.evidence, min(5, rows // 2), "lines of evidence")
         lines += [f"     - {_from_here(line, report)}" for line in evidence]
