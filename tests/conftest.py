@@ -259,3 +259,11 @@ class Measure:
 def measure(target, tmp_path_factory) -> Measure:
     home = tmp_path_factory.mktemp("home")
     return Measure(target, home, tmp_path_factory.mktemp("reports"))
+
+
+@pytest.fixture
+def recording(monkeypatch, tmp_path):
+    """A process with the recorder in it, without the rest of `measure`: see `recorded.Recording`."""
+    from recorded import Recording
+
+    return Recording(monkeypatch, tmp_path)

@@ -1,5 +1,6 @@
 """Verdicts: what two reports say about each other."""
 
+import base64
 import collections
 import copy
 import dataclasses
@@ -157,6 +158,30 @@ TIME_CASES = {
         "warm",
         "same",
     ),
+    "half of the cached loads, at the same time each": (
+        building(Module(warm_times=1_000)),
+        building(Module(warm_times=600)),
+        "improved",
+        "time-supported",
+        "warm",
+        "same",
+    ),
+    "one cached load more is nothing next to compiling": (
+        BASELINE,
+        building(Module(warm_times=2), factors=FAST),
+        "improved",
+        "time-supported",
+        "clock",
+        "same",
+    ),
+    "an option that helped, with other warm loads": (
+        BASELINE,
+        building(Module(state="fast", ms=2_000.0, warm_times=1_000)),
+        "improved",
+        "time-supported",
+        "timed",
+        "same",
+    ),
     "cached loads that take far longer": (
         building(Module()),
         building(Module(warm_ms=400.0)),
@@ -266,37 +291,49 @@ def test_identical_programs_with_noise_everywhere_are_hardly_ever_called_changed
     assert verdicts.count("regressed") <= 0.05 * len(verdicts)
 
 
-# launches of the candidate against SCALE, ADD, SCALE
+CONTENT = "what the kernel computes"
+# launches of the candidate against SCALE, ADD, SCALE; reason; words in the sentence
 CHANGED_LAUNCHES = {
-    "dropped": ((SCALE, ADD), "launches-differ"),
-    "none left": ((), "launches-differ"),
-    "added": ((SCALE, ADD, SCALE, ADD), "launches-differ"),
-    "reordered": ((ADD, SCALE, SCALE), "launch-order-differs"),
-    "a swapped kernel of the same shape": ((SCALE, SUB, SCALE), "launches-differ"),
+    "dropped": ((SCALE, ADD), "launches-differ", "candidate has no more launches"),
+    "none left": ((), "launches-differ", "candidate has no more launches"),
+    "added": ((SCALE, ADD, SCALE, ADD), "launches-differ", "baseline has no more launches"),
+    "reordered": ((ADD, SCALE, SCALE), "launch-order-differs", f"(different: {CONTENT})"),
+    "a swapped kernel of the same shape": ((SCALE, SUB, SCALE), "launches-differ", f"(different: {CONTENT})"),
     "another content under the same name": (
         (SCALE, dataclasses.replace(ADD, does="sub"), SCALE),
         "launches-differ",
+        f"(different: {CONTENT})",
     ),
-    "another dim": ((SCALE, dataclasses.replace(ADD, dim=(65,)), SCALE), "launches-differ"),
-    "another shape of the same size": ((SCALE, dataclasses.replace(ADD, dim=(8, 8)), SCALE), "launches-differ"),
+    "another dim": ((SCALE, dataclasses.replace(ADD, dim=(65,)), SCALE), "launches-differ", "(different: dim)"),
+    "another shape": ((SCALE, dataclasses.replace(ADD, dim=(8, 8)), SCALE), "launches-differ", "(different: dim)"),
     "another dtype": (
         (SCALE, dataclasses.replace(ADD, args=("array(ndim=1, dtype=float64)",)), SCALE),
         "launches-differ",
+        "(different: argument types)",
     ),
-    "another block_dim": ((SCALE, dataclasses.replace(ADD, block_dim=64), SCALE), "launches-differ"),
-    "another device": ((SCALE, dataclasses.replace(ADD, device="cuda:0"), SCALE), "launches-differ"),
-    "adjoint": ((SCALE, dataclasses.replace(ADD, adjoint=True), SCALE), "launches-differ"),
+    "another block_dim": (
+        (SCALE, dataclasses.replace(ADD, block_dim=64), SCALE),
+        "launches-differ",
+        "(different: block_dim)",
+    ),
+    "another device": (
+        (SCALE, dataclasses.replace(ADD, device="cuda:0"), SCALE),
+        "launches-differ",
+        "(different: device)",
+    ),
+    "adjoint": ((SCALE, dataclasses.replace(ADD, adjoint=True), SCALE), "launches-differ", "(different: adjoint flag)"),
 }
 
 
 @pytest.mark.parametrize("case", CHANGED_LAUNCHES)
 def test_changed_launches(case):
-    launches, reason = CHANGED_LAUNCHES[case]
+    launches, reason, words = CHANGED_LAUNCHES[case]
     comparison = judge(BASELINE, launching(*launches, factors=FAST))
     assert (comparison.verdict.value, comparison.reason.value) == ("topology-changed", reason)
     assert comparison.verdict.exit_code == 3
     assert comparison.topology.equal is False
     assert comparison.decided_by is None
+    assert words in comparison.why
 
 
 def test_first_divergence_shows_both_launches_and_the_counts_that_differ():
@@ -309,7 +346,7 @@ def test_first_divergence_shows_both_launches_and_the_counts_that_differ():
     counts = {(item.launch.dim, item.baseline, item.candidate) for item in comparison.topology.counts}
     assert counts == {((64,), 1, 0), ((65,), 0, 1)}
     assert "launch 2 differs" in comparison.why
-    assert "another dim" in comparison.why
+    assert "different: dim" in comparison.why
 
 
 def test_a_run_that_ends_early_has_no_launch_there():
@@ -508,6 +545,21 @@ def test_streams_of_which_only_a_digest_is_kept(candidate, verdict, order):
         assert warned is (order == "prefix")
 
 
+def test_a_whole_stream_is_held_against_the_kept_start_of_another():
+    shuffled = digested(LONG, shuffled_table=True)
+    assert judge(launching(*LONG, factors=(1.0,)), shuffled).topology.order is probe.LaunchOrder.PREFIX
+    assert judge(shuffled, launching(*EARLY_SWAP, factors=(1.0,))).verdict.value == "topology-changed"
+
+
+def test_threads_of_which_only_a_digest_is_kept():
+    def report(*threads):
+        return make_report(Proc(threads=threads, order=probe.Order.DIGEST), factors=(1.0,))
+
+    one, other = report((ONE, TWO), (THREE_, FOUR)), report((ONE,), (TWO, THREE_, FOUR))
+    assert judge(one, other).topology.order is probe.LaunchOrder.UNORDERED
+    assert judge(one, report((ONE, TWO), (THREE_,))).verdict.value == "topology-changed"
+
+
 def test_a_difference_behind_what_is_kept_has_no_place():
     comparison = judge(digested(LONG), digested(LATE_SWAP))
     assert comparison.topology.first_divergence.index is None
@@ -652,6 +704,13 @@ def test_hashes_that_moved_are_told_from_those_that_did_not():
     }
 
 
+def test_a_hash_that_only_one_report_has_shows_nothing():
+    known, stripped = building(Module()), building(Module(state=None))
+    for changes in (judge(known, stripped).identities, judge(stripped, known).identities):
+        assert [item.name for item in changes.unknown] == ["program"]
+        assert changes.moved == ()
+
+
 def test_one_more_state_of_a_module_moves_its_hashes():
     changes = judge(BASELINE, building(Module(), Module(state="b"))).identities
     (moved,) = changes.moved
@@ -773,16 +832,20 @@ def test_the_width_of_a_stream_does_not_matter():
 GOOD = BASELINE.samples[0].cold.processes[0].launches
 (STREAM,) = GOOD.streams
 DAMAGED_STREAMS = {
-    "not base64": {"data": "?" * 8},
-    "not xz": {"data": "AAAA"},
-    "cut off": {"data": STREAM.data[: len(STREAM.data) // 2 // 4 * 4]},
-    "followed by more": {"data": encode_ids([0, 1, 0], 1).rstrip("=") + "AAAA" * 4},
-    "fewer launches than it says": {"data": encode_ids([0, 1], 1)},
-    "more launches than it says": {"data": encode_ids([0, 1, 0, 0], 1)},
-    "an index that is in no table": {"data": encode_ids([0, 1, 2], 1)},
-    "an unknown width": {"width": 3},
-    "half a launch": {"data": encode_ids([0, 1, 0], 1), "width": 2},
-    "a bomb": {"data": encode_ids([0] * 5_000_000, 1)},
+    "not base64": ({"data": "?" * 8}, "cannot be unpacked"),
+    "not xz": ({"data": "AAAA"}, "cut off"),
+    "other bytes": ({"data": base64.b64encode(b"something that is not xz").decode()}, "cannot be unpacked"),
+    "cut off": ({"data": base64.b64encode(base64.b64decode(STREAM.data)[:-9]).decode()}, "cut off"),
+    "followed by more": (
+        {"data": base64.b64encode(base64.b64decode(STREAM.data) + b"more").decode()},
+        "something follows",
+    ),
+    "fewer launches than it says": ({"data": encode_ids([0, 1], 1)}, "does not hold the 3"),
+    "more launches than it says": ({"data": encode_ids([0, 1, 0, 0], 1)}, "does not hold the 3"),
+    "an index that is in no table": ({"data": encode_ids([0, 1, 2], 1)}, "not in the table of launches"),
+    "an unknown width": ({"width": 3}, "launches of 3 bytes"),
+    "half a launch": ({"data": encode_ids([0, 1, 0], 1), "width": 2}, "ends within a launch"),
+    "a bomb": ({"data": encode_ids([0] * 5_000_000, 1)}, "does not hold the 3"),
 }
 
 
@@ -794,9 +857,10 @@ def with_launches(launches):
 
 @pytest.mark.parametrize("case", DAMAGED_STREAMS)
 def test_damaged_launches_are_refused_also_where_both_reports_have_the_damage(case):
-    broken = with_launches(dataclasses.replace(GOOD, streams=(dataclasses.replace(STREAM, **DAMAGED_STREAMS[case]),)))
+    changes, words = DAMAGED_STREAMS[case]
+    broken = with_launches(dataclasses.replace(GOOD, streams=(dataclasses.replace(STREAM, **changes),)))
     for baseline, candidate, name in ((broken, broken, "baseline"), (BASELINE, broken, "candidate")):
-        with pytest.raises(probe.InputError, match=f"^{name}: damaged report"):
+        with pytest.raises(probe.InputError, match=f"^{name}: damaged report: .*{words}"):
             judge(baseline, candidate)
 
 
@@ -823,6 +887,19 @@ def test_two_processes_of_one_name_are_refused():
 def test_a_report_without_the_deciding_time_is_refused():
     with pytest.raises(probe.InputError, match="build_span_ms does not have a value"):
         judge(BASELINE, change(BASELINE, compile_elapsed_ms=None, build_span_ms=(1.0,)))
+
+
+def test_a_report_with_samples_and_no_summary_is_refused():
+    with pytest.raises(probe.InputError, match="no summary"):
+        judge(BASELINE, change(BASELINE, summary=None))
+
+
+def test_times_that_some_samples_lack_are_left_out():
+    sparse = change(BASELINE, warm_module_ms=(1.0,), warm_wall_ms=(1.0,), hash_ms=(1.0, 1.0))
+    comparison = judge(sparse, make_report(factors=FAST))
+    assert comparison.verdict.value == "improved"
+    assert probe.Metric.COLD_WALL in comparison.deltas
+    assert not {probe.Metric.WARM_MODULE, probe.Metric.WARM_WALL, probe.Metric.HASH} & set(comparison.deltas)
 
 
 def test_every_case_can_be_written_as_json():

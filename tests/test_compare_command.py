@@ -5,10 +5,12 @@ import dataclasses
 import itertools
 import json
 import os
+import subprocess
 import sys
 
 import pytest
 import warp_compile_probe as probe
+from conftest import SCRIPT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_builder import Launch, Module, Proc, change, make_report
@@ -111,7 +113,7 @@ def test_text_says_verdict_then_why_then_the_tables(run):
     lines = out.splitlines()
     assert lines[0] == (
         "IMPROVED (timed): cold_module_ms fell by 50.0 % (4,000.0 to 2,000.0 ms), beyond the noise band of 80.0 ms"
-        " (3 against 3 samples, p = 1/20) (exact facts: same)"
+        " (3 against 3 samples, p = 1/20); exact facts: same"
     )
     titles = [line for before, line in itertools.pairwise(lines) if not before]
     assert titles == [
@@ -120,6 +122,7 @@ def test_text_says_verdict_then_why_then_the_tables(run):
         "Renamed kernels (same content, allowed)",
         "Times (medians, ms)",
         "Exact facts: same",
+        "Output",
         "Modules: 1 moved",
     ]
     assert any(
@@ -133,6 +136,7 @@ def test_an_option_that_never_arrived_has_its_receipt(run):
     _, out, _ = run(BASELINE, make_report(env={"FAST": "1"}), "--allow-different", "options")
     assert "Modules: 1 same; no hash moved, so no option arrived in a module" in out
     assert "--env  none      FAST=1     allowed" in out
+    assert out.splitlines()[0].endswith("; allowed to differ: --env")
 
 
 def test_markdown(run):
@@ -142,6 +146,7 @@ def test_markdown(run):
     assert out.startswith("**IMPROVED** (clock): compile\\_elapsed\\_ms fell by 20.0 %")
     assert "a\\|b &lt;img src=x&gt; \\`c\\` \\*d\\* \\[e\\](f) &#64;team" in out
     rows = [line for line in out.splitlines() if line.startswith("|")]
+    assert rows[0] == "|  | samples | label | commit | created | command |"
     assert rows[1] == "| --- | --- | --- | --- | --- | --- |"
     assert all(row.replace("\\|", "").count("|") in {3, 4, 5, 6, 7, 8} for row in rows)
     assert "### Exact facts: same" in out
@@ -332,16 +337,18 @@ def test_control_characters_of_a_report_never_reach_the_terminal(run):
                 assert "<b>" not in out
 
 
-def test_text_on_a_terminal_that_knows_only_ascii(monkeypatch):
-    written = []
-
-    class Ascii:
-        encoding = "ascii"
-        write = written.append
-
-    monkeypatch.setattr(sys, "stdout", Ascii())
-    probe.write_stdout("größer\n")
-    assert written == ["gr\\xf6\\xdfer\n"]
+def test_text_on_a_terminal_that_knows_only_ascii(tmp_path):
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(probe.to_json(make_report(label="gr\u00f6\u00dfer"))), encoding="utf-8")
+    finished = subprocess.run(
+        [sys.executable, SCRIPT, "compare", path, path],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert "gr\\xf6\\xdfer" in finished.stdout
 
 
 @settings(max_examples=200)

@@ -151,8 +151,7 @@ def test_gaps_are_loud_and_come_before_findings():
     ]
     assert (
         "  No redundant builds were found in what was seen."
-        " Not ruled out: what the gaps above hide; what only CUDA shows"
-        in lines
+        " Not ruled out: what the gaps above hide; what only CUDA shows" in lines
     )
 
 
