@@ -1555,6 +1555,7 @@ class Mechanism(str, enum.Enum):
     REBUILD = "rebuild"
     UNPROVEN_REBUILD = "unproven-rebuild"
     VARIANT_NEVER_LAUNCHED = "variant-never-launched"
+    MODULE_NEVER_LAUNCHED = "module-never-launched"
     BUILT_PER_PROCESS = "built-per-process"
     OPTION_NEVER_ARRIVED = "option-never-arrived"
     IDENTITY_UNSTABLE = "identity-unstable"
@@ -1584,6 +1585,7 @@ MECHANISMS: dict[Mechanism, str] = {
     Mechanism.REBUILD: "A process built a module that it had already built for the same device and block_dim.",
     Mechanism.UNPROVEN_REBUILD: "The output shows several hashes of a module and no block_dim: rebuilds, or variants.",
     Mechanism.VARIANT_NEVER_LAUNCHED: "A process built a module at a block_dim at which it launched none of it.",
+    Mechanism.MODULE_NEVER_LAUNCHED: "A process loaded modules ahead and launched nothing of them.",
     Mechanism.BUILT_PER_PROCESS: "Several processes of one run each built the same module.",
     Mechanism.OPTION_NEVER_ARRIVED: "A configuration value was assigned after its modules were created.",
     Mechanism.IDENTITY_UNSTABLE: "A module has another hash in every run of unchanged code.",
@@ -2077,6 +2079,40 @@ def _find_never_launched(case: Case, uncredited: frozenset[int]) -> list[Claim]:
     return claims
 
 
+def _find_loaded_in_vain(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Modules that a program built ahead, all that are registered perhaps, and of which it launched nothing.
+
+    A process that launches nothing at all may fill the cache for others.
+    """
+    groups: dict[tuple[str, Site | None], list[Build]] = {}
+    for build in case.builds:
+        process, load = case.sample.cold.processes[build.owner], build.load
+        ahead = load.workers is not None and build.number in uncredited
+        if not ahead or not process.launches.count or not _launches_seen(case, build.owner):
+            continue
+        if not _launched(case.sample.cold, build.owner, load.name, load.device):
+            groups.setdefault((load.device, load.site), []).append(build)
+    unused = frozenset(build.number for builds in groups.values() for build in builds)
+    claims = []
+    for (device, site), builds in groups.items():
+        cost = _total_ms(builds)
+        moved = math.fsum(_header_ms(build) for build in builds if _header_is_shared(build, case, unused))
+        names = sorted({build.load.name for build in builds})
+        finding = _finding(
+            Mechanism.MODULE_NEVER_LAUNCHED,
+            FindingKind.REDUNDANT,
+            module=(names[0] if len(names) == 1 else None, device, None),
+            cost_ms=cost,
+            avoidable_ms=max(0.0, cost - moved),
+            evidence=[_load_line(build.load) for build in builds],
+            where=site,
+            text=f"{_listed(names, 6)} {'was' if len(names) == 1 else 'were'} built ahead on {device}, and nothing of"
+            f" {'it' if len(names) == 1 else 'them'} was launched in this run.",
+        )
+        claims.append(Claim(finding, frozenset(build.number for build in builds)))
+    return claims
+
+
 def _find_variants(case: Case, uncredited: frozenset[int]) -> list[Claim]:
     """Modules built at several block_dims; redundant where a kernel is built at one at which it is never launched."""
     modules: dict[tuple[str, str], list[tuple[int, dict[int, list[Build]]]]] = {}
@@ -2379,6 +2415,7 @@ SINGLE_KERNEL_MODULES = 3  # from how many on modules of one kernel count as too
 # of 3 kB builds in the same time with and without, since its build is fixed cost.
 BACKWARD_SOURCE_BYTES = 40_000
 LARGE_SOURCE_BYTES = 40_000  # generated source a kernel from which its unrolled loops are worth a look
+MANY_COPIES = 8  # of a loop body, from which unrolling can be what makes source large
 PARALLEL_CEILING = 1.3  # sum of builds over the largest one, from which overlapping them could pay
 MAINTENANCE_WORD = re.compile(
     r"^-*(rebuild|clean|clear|purge|reset|relink|refresh|invalidate)([-_=].*)?$", re.IGNORECASE
@@ -2522,8 +2559,9 @@ def _assignment(process: Process, option: UnreachedOption, load: Load) -> Config
 def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
     """Modules of one kernel that may belong together: each repeats the fixed cost of a build.
 
-    Kernels with equal options that stand in one file and that one process built are taken for one feature. What is
-    left of a folder is a hint: whether its files are one feature, the files do not say.
+    Kernels with equal options that one file defines at its top level and that one process built are taken for one
+    feature. What is left of a folder is a hint: its files may be several features, and kernels that a function makes
+    may be specialised by run-time data.
     """
     larger = {(build.owner, build.load.name) for build in case.builds if len(build.load.kernels) > 1}
     groups: dict[object, dict[str, list[tuple[Build, BuiltKernel]]]] = {}
@@ -2540,16 +2578,26 @@ def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[
         groups.setdefault(key, {}).setdefault(kernel.site.file, []).append((build, kernel))
     claims = []
     for files in groups.values():
-        stable = [found for found in files.values() if len(_definitions(found)) >= SINGLE_KERNEL_MODULES]
-        rest = [item for found in files.values() if found not in stable for item in found]
-        claims += [_single_kernel_claim(found, stable=True) for found in stable]
+        rest = []
+        for found in files.values():
+            fixed = [(build, kernel) for build, kernel in found if _is_top_level(kernel)]
+            stable = len(_definitions(fixed)) >= SINGLE_KERNEL_MODULES
+            claims += [_single_kernel_claim(fixed, stable=True)] if stable else []
+            rest += [item for item in found if not stable or item not in fixed]
         if len({build.load.name for build, _ in rest}) >= SINGLE_KERNEL_MODULES:
             claims.append(_single_kernel_claim(rest, stable=False))
     return claims
 
 
+def _is_top_level(kernel: BuiltKernel) -> bool:
+    """Whether a kernel is known as soon as its file is imported: not made by a function, nor under a generated name,
+    nor an instance of a generic kernel, which the types of its arguments make."""
+    made = "__locals__" in kernel.key or not kernel.key.endswith(kernel.site.function)
+    return not made and not kernel.overload
+
+
 def _definitions(found: Sequence[tuple[Build, BuiltKernel]]) -> set[tuple[str, int]]:
-    """Where the kernels are defined: those that one definition makes are specialised, by run-time data perhaps."""
+    """Where the kernels are defined; one place may make several, specialised by their arguments."""
     return {(kernel.site.file, kernel.site.line) for _, kernel in found}
 
 
@@ -2666,7 +2714,7 @@ def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim
     found = []
     for build in case.builds:
         kernels = [case.sample.cold.processes[build.owner].built_kernels[index] for index in build.load.kernels]
-        unrolled = [kernel for kernel in kernels if kernel.unrolled > 1]
+        unrolled = [kernel for kernel in kernels if kernel.unrolled >= MANY_COPIES]
         if unrolled and build.load.generated_source_bytes > LARGE_SOURCE_BYTES * len(kernels):
             found.append((build, unrolled))
     if not found:
@@ -2812,6 +2860,7 @@ RULES: tuple[Rule, ...] = (
     _find_rebuilds,
     _find_unproven_rebuilds,
     _find_never_launched,
+    _find_loaded_in_vain,
     _find_variants,
     _find_single_kernel_modules,
     _find_serial_cuda_builds,
@@ -2869,6 +2918,7 @@ CONFIRM: dict[Mechanism, str] = {
     Mechanism.REBUILD: "Look for what differs between the two hashes, then measure again.",
     Mechanism.UNPROVEN_REBUILD: "Measure the program itself to tell.",
     Mechanism.VARIANT_NEVER_LAUNCHED: "Load it at the block_dim of its launches, or not ahead, and measure again.",
+    Mechanism.MODULE_NEVER_LAUNCHED: "Name the modules that the program launches, not all, and measure again.",
     Mechanism.BUILT_PER_PROCESS: "Build once before they start, and measure again.",
     Mechanism.OPTION_NEVER_ARRIVED: "Assign it before the import that creates them and compare: their hashes move.",
     Mechanism.IDENTITY_UNSTABLE: "Make it the same in every run and measure again: the warm run builds nothing.",
@@ -5219,7 +5269,7 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
         lines.append(
             f"{number:>3}. {finding.mechanism} ({finding.kind.value}): cost {duration(finding.cost_ms)}{known}"
         )
-        lines += _wrapped(_from_here(finding.text, report), "     ", 3)
+        lines += _wrapped(_from_here(finding.text, report), "     ", 4)
         lines += [f"     at {_from_here(place(finding.where), report)}"] if finding.where else []
         evidence, rest = _shown(finding.evidence, min(5, rows // 2), "lines of evidence")
         lines += [f"     - {_from_here(line, report)}" for line in evidence]
@@ -7023,6 +7073,8 @@ class Recorder:
                         self.option_sites[module] = self.site(frame)
                         for option in frame.f_locals["options"]:  # the program has decided
                             self.copied_options.get(module, {}).pop(option, None)
+                    elif not self.is_warp_frame(frame):
+                        self.option_sites[module] = self.site(frame)  # after module.options[...] = ...
                 except Exception as error:
                     self.note_error("options of a module", error)
                 return original(module, *args, **keywords)
@@ -7925,13 +7977,14 @@ class LoadTables:
         self.catalog = catalog
         self.option_sets: dict[tuple[tuple[str, str], ...], int] = {}
         self.built_kernels: dict[BuiltKernel, int] = {}
+        self._kernels_of: dict[tuple[str, str | None], tuple[int, ...]] = {}
 
     def explain(
         self, loads: Sequence[Load], events: Sequence[CacheEvent], option_sites: dict[int, Site | None]
     ) -> tuple[Load, ...]:
         """`loads` in order of their start, builds with their cause. `option_sites` say by position in `loads` where
         the program last set an option of the module."""
-        earlier: list[Loaded] = []
+        earlier: dict[object, Loaded] = {}  # the last load of each identity, in order
         explained = {}
         for position in sorted(range(len(loads)), key=lambda index: loads[index].start_ms or 0.0):
             load = loads[position]
@@ -7939,17 +7992,24 @@ class LoadTables:
             if state is not None:
                 load = dataclasses.replace(load, option_set=self._options(state), kernels=self._kernels(load, state))
             if load.status is Status.COMPILED:
-                cause = cause_of(load, state, earlier, self.catalog, events)
+                cause = cause_of(load, state, list(earlier.values()), self.catalog, events)
                 load = dataclasses.replace(load, cause=with_option_site(cause, option_sites.get(position)))
             explained[position] = load
             if load.status is not Status.ERROR:
-                earlier.append(Loaded(load, state))
+                identity = (load.name, load.hash, load.device, load.block_dim)
+                earlier.pop(identity, None)
+                earlier[identity] = Loaded(load, state)
         return tuple(explained[position] for position in range(len(loads)))
 
     def _options(self, state: StateText) -> int:
         return self.option_sets.setdefault(tuple(sorted(state.options.items())), len(self.option_sets))
 
     def _kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
+        if (load.name, load.hash) not in self._kernels_of:
+            self._kernels_of[load.name, load.hash] = self._describe_kernels(load, state)
+        return self._kernels_of[load.name, load.hash]
+
+    def _describe_kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
         found = []
         for digest in state.kernels:
             kernel = self.catalog.kernel(digest, load.name)
