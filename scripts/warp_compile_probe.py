@@ -9681,11 +9681,16 @@ class Revision:
     inside: str
 
 
+# What a hook of git passes on: with these, git would act on that repository and index wherever it runs.
+GIT_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+
+
 def git(directory: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run git in a directory, hooks off. Raises InputError where there is no git."""
     try:
         return subprocess.run(
             ["git", "-C", directory, "-c", f"core.hooksPath={os.devnull}", *words],
+            env={name: value for name, value in os.environ.items() if name not in GIT_VARIABLES},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -9700,9 +9705,8 @@ def find_revision(option: str, name: str, directory: str) -> Revision:
     """The commit that a revision names. Raises InputError if there is none."""
     inside = git(directory, "rev-parse", "--show-prefix")
     if inside.returncode:
-        raise InputError(
-            f"{option} {name}: {directory} is in no working tree of git; change to one, or give directories"
-        )
+        reason = " ".join(inside.stderr.split()[:30])
+        raise InputError(f"{option} {name}: {directory} is in no working tree that git reads ({reason}); change to one")
     commit = git(directory, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if commit.returncode:
         raise InputError(f"{option} {name}: git knows no such revision here; name a commit, branch or tag, or fetch it")
@@ -9726,11 +9730,11 @@ def check_out(revision: Revision, workspace: Workspace, arm: str) -> str:
 
 
 def forget_tree(directory: str, path: str) -> None:
-    """Remove a temporary working tree, also one that was left half made, and what git knows of it."""
-    # Forced twice: git locks a tree while it makes it.
-    git(directory, "worktree", "remove", "--force", "--force", path)
-    shutil.rmtree(path, ignore_errors=True)
-    git(directory, "worktree", "prune")
+    """Remove a temporary working tree, also one that was left half made, and what git knows of it; no other one."""
+    # Forced twice: git locks a tree while it makes it. A tree that is half made can only be removed once it is gone.
+    if git(directory, "worktree", "remove", "--force", "--force", path).returncode:
+        shutil.rmtree(path, ignore_errors=True)
+        git(directory, "worktree", "remove", "--force", "--force", path)
 
 
 def interleave(arms: Sequence[Measurer], samples: int) -> None:
@@ -9875,7 +9879,7 @@ MODULE_LEVERS = frozenset(LEVER_RISKS) - {"use_precompiled_headers"}
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """What one lever buys. `skipped` and `failed` say why there is no comparison; `moved` counts identities."""
+    """What one lever buys. `skipped` and `failed` say why there is no comparison."""
 
     lever: Lever
     skipped: str | None
@@ -11067,6 +11071,9 @@ def command_ab(arguments: argparse.Namespace) -> ExitCode:
         for arm, revision, save in zip(arms, revisions, saves, strict=True):
             options = prepare_arm(arm, shared, varied, revision, workspace)
             measurers.append(Measurer(options, workspace, save, arm.name))
+            if revision and os.path.exists(os.path.join(workspace.root, f"tree-{arm.name}", ".gitmodules")):
+                text = f"the submodules of {revision.name} were not checked out"
+                measurers[-1].measurement.notices[Notice("submodules-left-out", text)] = None
         interleave(measurers, shared.samples)
     baseline, candidate = (measurer.measurement.report() for measurer in measurers)
     allowed = frozenset(ComparableField(field) for field in arguments.allow_different)
