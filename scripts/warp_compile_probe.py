@@ -1555,6 +1555,7 @@ class Mechanism(str, enum.Enum):
     REBUILD = "rebuild"
     UNPROVEN_REBUILD = "unproven-rebuild"
     VARIANT_NEVER_LAUNCHED = "variant-never-launched"
+    MODULE_NEVER_LAUNCHED = "module-never-launched"
     BUILT_PER_PROCESS = "built-per-process"
     OPTION_NEVER_ARRIVED = "option-never-arrived"
     IDENTITY_UNSTABLE = "identity-unstable"
@@ -1584,6 +1585,7 @@ MECHANISMS: dict[Mechanism, str] = {
     Mechanism.REBUILD: "A process built a module that it had already built for the same device and block_dim.",
     Mechanism.UNPROVEN_REBUILD: "The output shows several hashes of a module and no block_dim: rebuilds, or variants.",
     Mechanism.VARIANT_NEVER_LAUNCHED: "A process built a module at a block_dim at which it launched none of it.",
+    Mechanism.MODULE_NEVER_LAUNCHED: "A process loaded modules ahead and launched nothing of them.",
     Mechanism.BUILT_PER_PROCESS: "Several processes of one run each built the same module.",
     Mechanism.OPTION_NEVER_ARRIVED: "A configuration value was assigned after its modules were created.",
     Mechanism.IDENTITY_UNSTABLE: "A module has another hash in every run of unchanged code.",
@@ -2077,6 +2079,40 @@ def _find_never_launched(case: Case, uncredited: frozenset[int]) -> list[Claim]:
     return claims
 
 
+def _find_loaded_in_vain(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """Modules that a program built ahead, all that are registered perhaps, and of which it launched nothing.
+
+    A process that launches nothing at all may fill the cache for others.
+    """
+    groups: dict[tuple[str, Site | None], list[Build]] = {}
+    for build in case.builds:
+        process, load = case.sample.cold.processes[build.owner], build.load
+        ahead = load.workers is not None and build.number in uncredited
+        if not ahead or not process.launches.count or not _launches_seen(case, build.owner):
+            continue
+        if not _launched(case.sample.cold, build.owner, load.name, load.device):
+            groups.setdefault((load.device, load.site), []).append(build)
+    unused = frozenset(build.number for builds in groups.values() for build in builds)
+    claims = []
+    for (device, site), builds in groups.items():
+        cost = _total_ms(builds)
+        moved = math.fsum(_header_ms(build) for build in builds if _header_is_shared(build, case, unused))
+        names = sorted({build.load.name for build in builds})
+        finding = _finding(
+            Mechanism.MODULE_NEVER_LAUNCHED,
+            FindingKind.REDUNDANT,
+            module=(names[0] if len(names) == 1 else None, device, None),
+            cost_ms=cost,
+            avoidable_ms=max(0.0, cost - moved),
+            evidence=[_load_line(build.load) for build in builds],
+            where=site,
+            text=f"{_listed(names, 6)} {'was' if len(names) == 1 else 'were'} built ahead on {device}, and nothing of"
+            f" {'it' if len(names) == 1 else 'them'} was launched in this run.",
+        )
+        claims.append(Claim(finding, frozenset(build.number for build in builds)))
+    return claims
+
+
 def _find_variants(case: Case, uncredited: frozenset[int]) -> list[Claim]:
     """Modules built at several block_dims; redundant where a kernel is built at one at which it is never launched."""
     modules: dict[tuple[str, str], list[tuple[int, dict[int, list[Build]]]]] = {}
@@ -2379,6 +2415,7 @@ SINGLE_KERNEL_MODULES = 3  # from how many on modules of one kernel count as too
 # of 3 kB builds in the same time with and without, since its build is fixed cost.
 BACKWARD_SOURCE_BYTES = 40_000
 LARGE_SOURCE_BYTES = 40_000  # generated source a kernel from which its unrolled loops are worth a look
+MANY_COPIES = 8  # of a loop body, from which unrolling can be what makes source large
 PARALLEL_CEILING = 1.3  # sum of builds over the largest one, from which overlapping them could pay
 MAINTENANCE_WORD = re.compile(
     r"^-*(rebuild|clean|clear|purge|reset|relink|refresh|invalidate)([-_=].*)?$", re.IGNORECASE
@@ -2522,8 +2559,9 @@ def _assignment(process: Process, option: UnreachedOption, load: Load) -> Config
 def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
     """Modules of one kernel that may belong together: each repeats the fixed cost of a build.
 
-    Kernels with equal options that stand in one file and that one process built are taken for one feature. What is
-    left of a folder is a hint: whether its files are one feature, the files do not say.
+    Kernels with equal options that one file defines at its top level and that one process built are taken for one
+    feature. What is left of a folder is a hint: its files may be several features, and kernels that a function makes
+    may be specialised by run-time data.
     """
     larger = {(build.owner, build.load.name) for build in case.builds if len(build.load.kernels) > 1}
     groups: dict[object, dict[str, list[tuple[Build, BuiltKernel]]]] = {}
@@ -2540,16 +2578,26 @@ def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[
         groups.setdefault(key, {}).setdefault(kernel.site.file, []).append((build, kernel))
     claims = []
     for files in groups.values():
-        stable = [found for found in files.values() if len(_definitions(found)) >= SINGLE_KERNEL_MODULES]
-        rest = [item for found in files.values() if found not in stable for item in found]
-        claims += [_single_kernel_claim(found, stable=True) for found in stable]
+        rest = []
+        for found in files.values():
+            fixed = [(build, kernel) for build, kernel in found if _is_top_level(kernel)]
+            stable = len(_definitions(fixed)) >= SINGLE_KERNEL_MODULES
+            claims += [_single_kernel_claim(fixed, stable=True)] if stable else []
+            rest += [item for item in found if not stable or item not in fixed]
         if len({build.load.name for build, _ in rest}) >= SINGLE_KERNEL_MODULES:
             claims.append(_single_kernel_claim(rest, stable=False))
     return claims
 
 
+def _is_top_level(kernel: BuiltKernel) -> bool:
+    """Whether a kernel is known as soon as its file is imported: not made by a function, nor under a generated name,
+    nor an instance of a generic kernel, which the types of its arguments make."""
+    made = "__locals__" in kernel.key or not kernel.key.endswith(kernel.site.function)
+    return not made and not kernel.overload
+
+
 def _definitions(found: Sequence[tuple[Build, BuiltKernel]]) -> set[tuple[str, int]]:
-    """Where the kernels are defined: those that one definition makes are specialised, by run-time data perhaps."""
+    """Where the kernels are defined; one place may make several, specialised by their arguments."""
     return {(kernel.site.file, kernel.site.line) for _, kernel in found}
 
 
@@ -2666,7 +2714,7 @@ def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim
     found = []
     for build in case.builds:
         kernels = [case.sample.cold.processes[build.owner].built_kernels[index] for index in build.load.kernels]
-        unrolled = [kernel for kernel in kernels if kernel.unrolled > 1]
+        unrolled = [kernel for kernel in kernels if kernel.unrolled >= MANY_COPIES]
         if unrolled and build.load.generated_source_bytes > LARGE_SOURCE_BYTES * len(kernels):
             found.append((build, unrolled))
     if not found:
@@ -2812,6 +2860,7 @@ RULES: tuple[Rule, ...] = (
     _find_rebuilds,
     _find_unproven_rebuilds,
     _find_never_launched,
+    _find_loaded_in_vain,
     _find_variants,
     _find_single_kernel_modules,
     _find_serial_cuda_builds,
@@ -2869,6 +2918,7 @@ CONFIRM: dict[Mechanism, str] = {
     Mechanism.REBUILD: "Look for what differs between the two hashes, then measure again.",
     Mechanism.UNPROVEN_REBUILD: "Measure the program itself to tell.",
     Mechanism.VARIANT_NEVER_LAUNCHED: "Load it at the block_dim of its launches, or not ahead, and measure again.",
+    Mechanism.MODULE_NEVER_LAUNCHED: "Name the modules that the program launches, not all, and measure again.",
     Mechanism.BUILT_PER_PROCESS: "Build once before they start, and measure again.",
     Mechanism.OPTION_NEVER_ARRIVED: "Assign it before the import that creates them and compare: their hashes move.",
     Mechanism.IDENTITY_UNSTABLE: "Make it the same in every run and measure again: the warm run builds nothing.",
@@ -5219,7 +5269,7 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
         lines.append(
             f"{number:>3}. {finding.mechanism} ({finding.kind.value}): cost {duration(finding.cost_ms)}{known}"
         )
-        lines += _wrapped(_from_here(finding.text, report), "     ", 3)
+        lines += _wrapped(_from_here(finding.text, report), "     ", 4)
         lines += [f"     at {_from_here(place(finding.where), report)}"] if finding.where else []
         evidence, rest = _shown(finding.evidence, min(5, rows // 2), "lines of evidence")
         lines += [f"     - {_from_here(line, report)}" for line in evidence]
@@ -6701,21 +6751,22 @@ class Recorder:
         self.replace(self.build, "build_cuda", timed("native", self.watch_native(0)))
         self.replace(self.build, "load_cuda", timed("load"))
         self.replace(self.build, "safe_rename", timed("install"), optional=True)
-        files = self.context.shutil
-
-        class TimedShutil(type(sys)):  # type: ignore[misc]
-            """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
-
-            rmtree = staticmethod(timed("install")(files.rmtree))
-
-            def __getattr__(self, name: str) -> Any:
-                return getattr(files, name)
-
-        self.context.shutil = TimedShutil("shutil")
         for name in ("build_lto_dot", "build_lto_solver", "build_lto_fft"):
             self.replace(self.build, name, timed("lto"), optional=True)
         self.timed_load = timed("load")
         self.replace(self.build, "_build_lto_base", self.make_lto_base, optional=True)
+        files = vars(self.context).get("shutil")
+        if files is not None:
+
+            class TimedShutil(type(sys)):  # type: ignore[misc]
+                """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
+
+                rmtree = staticmethod(timed("install")(files.rmtree))
+
+                def __getattr__(self, name: str) -> Any:
+                    return getattr(files, name)
+
+            self.context.shutil = TimedShutil("shutil")
 
     def watch_native(self, source_position: int) -> Any:
         """Around a native compilation: the size of its source, and when a precompiled header appeared."""
@@ -7022,6 +7073,8 @@ class Recorder:
                         self.option_sites[module] = self.site(frame)
                         for option in frame.f_locals["options"]:  # the program has decided
                             self.copied_options.get(module, {}).pop(option, None)
+                    elif not self.is_internal(frame.f_code.co_filename):
+                        self.option_sites[module] = self.site(frame)  # after module.options[...] = ...
                 except Exception as error:
                     self.note_error("options of a module", error)
                 return original(module, *args, **keywords)
@@ -7924,13 +7977,14 @@ class LoadTables:
         self.catalog = catalog
         self.option_sets: dict[tuple[tuple[str, str], ...], int] = {}
         self.built_kernels: dict[BuiltKernel, int] = {}
+        self._kernels_of: dict[tuple[str, str | None], tuple[int, ...]] = {}
 
     def explain(
         self, loads: Sequence[Load], events: Sequence[CacheEvent], option_sites: dict[int, Site | None]
     ) -> tuple[Load, ...]:
         """`loads` in order of their start, builds with their cause. `option_sites` say by position in `loads` where
         the program last set an option of the module."""
-        earlier: list[Loaded] = []
+        earlier: dict[object, Loaded] = {}  # the last load of each identity, in order
         explained = {}
         for position in sorted(range(len(loads)), key=lambda index: loads[index].start_ms or 0.0):
             load = loads[position]
@@ -7938,17 +7992,24 @@ class LoadTables:
             if state is not None:
                 load = dataclasses.replace(load, option_set=self._options(state), kernels=self._kernels(load, state))
             if load.status is Status.COMPILED:
-                cause = cause_of(load, state, earlier, self.catalog, events)
+                cause = cause_of(load, state, list(earlier.values()), self.catalog, events)
                 load = dataclasses.replace(load, cause=with_option_site(cause, option_sites.get(position)))
             explained[position] = load
             if load.status is not Status.ERROR:
-                earlier.append(Loaded(load, state))
+                identity = (load.name, load.hash, load.device, load.block_dim)
+                earlier.pop(identity, None)
+                earlier[identity] = Loaded(load, state)
         return tuple(explained[position] for position in range(len(loads)))
 
     def _options(self, state: StateText) -> int:
         return self.option_sets.setdefault(tuple(sorted(state.options.items())), len(self.option_sets))
 
     def _kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
+        if (load.name, load.hash) not in self._kernels_of:
+            self._kernels_of[load.name, load.hash] = self._describe_kernels(load, state)
+        return self._kernels_of[load.name, load.hash]
+
+    def _describe_kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
         found = []
         for digest in state.kernels:
             kernel = self.catalog.kernel(digest, load.name)
@@ -8310,6 +8371,7 @@ class LaunchReader:
         self.launch_lines = {line["number"]: line for source in sources for line in source.of("launch")}
         self.hooks_lines = {line["number"]: line for source in sources for line in source.of("hooks")}
         self.kernels: dict[LaunchedKernel, int] = {}
+        self.kernel_of_hooks: dict[int, int] = {}
         self.entries: dict[tuple[int, tuple[int, ...], bool], int] = {}
         self.unseen: set[int] = set()  # numbers of graph replays with content that is not known
         self.undescribed: set[int] = set()
@@ -8343,8 +8405,8 @@ class LaunchReader:
             self.unseen.add(number)
         if "graph" in line:
             return array("I", itertools.chain.from_iterable(map(self._meaning, unpack(line["graph"]))))
-        hooks = self.hooks_lines.get(line.get("kernel", 0))
-        if hooks is None:
+        hooks = line.get("kernel") or 0
+        if hooks not in self.hooks_lines:
             if line.get("special") != "graph":
                 self.undescribed.add(number)
             return array("I")
@@ -8352,8 +8414,10 @@ class LaunchReader:
             text = f"more than {MAX_DISTINCT_LAUNCHES} distinct launches: further dims are not told apart"
             if text not in self.missing:
                 self.missing.append(text)
-        kernel = self.kernels.setdefault(self._kernel(hooks), len(self.kernels))
-        entry = (kernel, tuple(line["dim"] or ()), line["adjoint"])
+        if hooks not in self.kernel_of_hooks:
+            kernel = self._kernel(self.hooks_lines[hooks])
+            self.kernel_of_hooks[hooks] = self.kernels.setdefault(kernel, len(self.kernels))
+        entry = (self.kernel_of_hooks[hooks], tuple(line["dim"] or ()), line["adjoint"])
         return array("I", [self.entries.setdefault(entry, len(self.entries))])
 
     def _kernel(self, line: dict[str, Any]) -> LaunchedKernel:
@@ -8397,7 +8461,7 @@ class LaunchReader:
         width = 1 if len(self.entries) <= 1 << 8 else 2 if len(self.entries) <= 1 << 16 else 4
         encoded = {number: encoded_indices(indices, width) for number, indices in meanings.items()}
         # A graph stands for many launches: so many numbers at a time that a piece stays small.
-        step = 1 + ENCODED_PIECE_BYTES // max(map(len, encoded.values()), default=1)
+        step = 1 + ENCODED_PIECE_BYTES // max([1, *map(len, encoded.values())])
         streams = []
         budget = MAX_ENCODED_LAUNCH_BYTES
         for thread, ids in ids_by_thread.items():
@@ -8720,7 +8784,7 @@ def process_phases(
     return ProcessPhases(interpreter, before, importing, initialising, round(loading, 3), round(max(0.0, rest), 3))
 
 
-PYTHON_NAME = re.compile(r"^(python|pypy)[0-9.]*(\.exe)?$")
+PYTHON_NAME = re.compile(r"^(python|pypy)[0-9.]*t?(\.exe)?$")
 SHELL_NAMES = {"sh", "bash", "dash", "zsh", "env", "uv", "uvx", "nohup", "time", "timeout", "xargs", "sudo"}
 
 
@@ -9400,15 +9464,6 @@ class Checked:
     not_cold: tuple[str, ...]
 
 
-def same_identity(record: LogRecord, load: Load) -> bool:
-    """Whether a log line can be the one of a recorded load."""
-    return (
-        record.name == load.name
-        and record.device == load.device
-        and (record.hash is None or load.hash is None or load.hash.startswith(record.hash))
-    )
-
-
 def load_from_log(record: LogRecord) -> Load:
     """A load of which only its log line is known."""
     return Load(
@@ -9466,9 +9521,19 @@ def unrecorded_process(loads: Sequence[Load]) -> Process:
     )
 
 
-def directory_matches(name: str, module: str, digest: str | None) -> bool:
-    """Whether a module directory `wp_NAME[_HASH7]` belongs to a module; names are not always kept letter by letter."""
-    return bool(digest and name.endswith(f"_{digest[:7]}")) or name == f"wp_{module}"
+class Directories:
+    """The module directories `wp_NAME[_HASH7]` that loads explain; names are not always kept letter by letter."""
+
+    def __init__(self, loads: Iterable[Load | LogRecord]) -> None:
+        self.digests: set[str] = set()
+        self.names: set[str] = set()
+        for load in loads:
+            self.names.add(f"wp_{load.name}")
+            self.digests.update([load.hash[:7]] if load.hash else [])
+
+    def without(self, names: Iterable[str]) -> list[str]:
+        """Those of `names` that no load explains."""
+        return [name for name in names if name not in self.names and name.rpartition("_")[2] not in self.digests]
 
 
 def log_only_loads(
@@ -9476,11 +9541,15 @@ def log_only_loads(
 ) -> list[Load]:
     """Loads that the output shows and no recorder saw. A line that repeats one (a test report, say) is no load, nor is
     one that neither a cache directory nor a gap in the recording can explain: programs print look-alikes."""
+    known: dict[tuple[str, str], set[str | None]] = {}
+    for load in loads:
+        known.setdefault((load.name, load.device), set()).add(load.hash)
     unmatched: dict[LogRecord, None] = {}
     for record in records:
-        if any(same_identity(record, load) for load in loads):
+        hashes = known.get((record.name, record.device), set())
+        if hashes and (record.hash is None or any(found is None or found.startswith(record.hash) for found in hashes)):
             continue
-        if gap or any(directory_matches(name, record.name, record.hash) for name in directories):
+        if gap or len(Directories([record]).without(directories)) < len(directories):
             unmatched[dataclasses.replace(record, line=0)] = None
     return [load_from_log(record) for record in unmatched]
 
@@ -9507,7 +9576,7 @@ def check_run(
         gaps.append(root_gap(command))
     loads = [load for process in read.processes for load in process.loads]
     fresh = [name for name in found if name not in set(known)]
-    unexplained = [name for name in fresh if not any(directory_matches(name, load.name, load.hash) for load in loads)]
+    unexplained = Directories(loads).without(fresh)
     records = executed.stdout.records + executed.stderr.records
     blind = any(gap.reason in BLINDING_GAPS for gap in gaps)
     extra = log_only_loads(records, loads, unexplained, blind)
@@ -9515,18 +9584,17 @@ def check_run(
     if extra:
         processes = (*processes, unrecorded_process(extra))
         gaps.append(Gap(GapReason.LOG_ONLY_LOADS, None, f"{len(extra)} loads are known only from lines of the output"))
-        unexplained = [
-            name for name in unexplained if not any(directory_matches(name, load.name, load.hash) for load in extra)
-        ]
+        unexplained = Directories(extra).without(unexplained)
     if unexplained:
         text = f"{len(unexplained)} module directories that no recorded load explains: {', '.join(unexplained[:5])}"
         gaps.append(Gap(GapReason.UNEXPLAINED_CACHE_ENTRY, None, text))
     if not any(process.cache_events for process in processes):
+        there = {name.rpartition("_")[2] for name in found}.union(found)
         missing = sorted(
             {
                 f"{load.name} {load.hash[:7]}"
                 for load in loads
-                if load.is_build and load.hash and not any(directory_matches(n, load.name, load.hash) for n in found)
+                if load.is_build and load.hash and there.isdisjoint({load.hash[:7], f"wp_{load.name}"})
             }
         )
         if missing:

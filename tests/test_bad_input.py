@@ -69,8 +69,9 @@ def bare_python(tmp_path_factory) -> str:
 
 def run_probe(measure, options, command, json_path, **how):
     """`measure` with streams and limits of the caller's choice."""
-    how = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, "check": False, **how}
-    return subprocess.run(measure.argv(command, options, json_path), env=measure.environment({}), text=True, **how)
+    how = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, **how}
+    argv = measure.argv(command, options, json_path)
+    return subprocess.run(argv, check=False, env=measure.environment({}), **how)
 
 
 # -- refused before anything runs -------------------------------------------------------------------------------------

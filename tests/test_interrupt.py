@@ -1,4 +1,4 @@
-"""A measurement that is ended early: nothing of the command survives, nothing is left behind, what is complete is kept."""
+"""A measurement that ends early: nothing of the command survives, nothing is left behind, what is complete is kept."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ import lzma
 import os
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -231,6 +231,24 @@ def test_kernels_that_one_definition_makes_are_a_hint(unique):
     assert "run-time data, or change apart, leave them apart" in finding.text
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"key": "make__locals__k"},
+        {"overload": True},
+        {"site": probe.Site("/work/app/sim.py", 1, "integrate_kernel_fn")},
+    ],
+)
+def test_kernels_that_functions_make_may_be_specialised(changes):
+    case = singles(4, unique=True)
+    built = [
+        dataclasses.replace(one, **{"site": dataclasses.replace(one.site, line=n, function="k"), **changes})
+        for n, one in enumerate(case.built_kernels)
+    ]
+    finding = only(find(dataclasses.replace(case, built_kernels=tuple(built))), "CS-9")
+    assert finding.kind is HINT
+
+
 def test_specialised_kernels_count_once_among_stable_ones():
     finding = only(find(singles(6, lines=[1, 2, 3, 9, 9, 9])), "CS-4")
     assert (finding.kind, finding.avoidable_ms) == (REDUNDANT, 300.0)
@@ -258,6 +276,44 @@ def test_cuda_variants_with_their_launches():
     assert (finding.kind, finding.device) == (REDUNDANT, CUDA)
     assert [line.partition(": ")[0] for line in finding.evidence] == ["block_dim 64", "block_dim 128"]
     assert finding.evidence[0].endswith("5 launches of near")
+
+
+# Modules loaded ahead in vain
+
+
+def ahead(name, **changes):
+    return load(name, name, **{"site": LATE, "workers": 1, "ms": 200.0, **changes})
+
+
+def test_modules_that_were_built_ahead_and_never_launched():
+    used = launches({("add", "sim", "sim", "cpu", 1): 5})
+    builds = [ahead("utils", phases=phases(200.0, header_ms=150.0)), ahead("math", start=300.0)]
+    builds += [ahead("sim", start=600.0), load("fem", "fem", start=900.0)]
+    finding = only(find(process(builds, launches=used)), "module-never-launched")
+    assert (finding.kind, finding.module, finding.device, finding.where) == (REDUNDANT, None, "cpu", LATE)
+    assert (finding.cost_ms, finding.avoidable_ms) == (400.0, 250.0)  # another build would make the header
+    assert finding.text.startswith("math, utils were built ahead on cpu, and nothing of them was launched in this run.")
+
+
+def test_what_a_fork_launches_was_not_built_in_vain():
+    used = launches({("add", "sim", "sim", "cpu", 1): 5})
+    late = launches({("mul", "utils", "utils", "cpu", 1): 1})
+    parent = process([ahead("utils"), ahead("sim", start=300.0)], launches=used)
+    assert find(parent, process((), "0.0", how="fork", launches=late)) == ()
+    assert names(find(parent)) == ["module-never-launched"]
+
+
+@pytest.mark.parametrize(
+    ("used", "gaps"),
+    [
+        ({}, []),
+        ({("add", "sim", "sim", "cpu", 1): 5}, [probe.Gap(probe.GapReason.LAUNCHES_NOT_RECORDED, None, "JAX")]),
+    ],
+    ids=["nothing was launched: a cache is filled for others", "launches may be hidden"],
+)
+def test_no_proof_that_a_module_was_built_in_vain(used, gaps):
+    case = process([ahead("utils"), ahead("sim", start=300.0)], launches=launches(used))
+    assert find(case, gaps=gaps) == ()
 
 
 # CS-7, on CUDA
@@ -352,7 +408,7 @@ def test_backward_code_that_is_used_absent_or_small(case):
 
 @pytest.mark.parametrize(
     ("unrolled", "source_bytes", "expected"),
-    [(512, 200_000, ["CS-11"]), (512, 20_000, []), (1, 200_000, [])],
+    [(512, 200_000, ["CS-11"]), (512, 20_000, []), (7, 200_000, []), (1, 200_000, [])],
 )
 def test_unrolled_loops_that_make_large_source(unrolled, source_bytes, expected):
     built = load(generated_source_bytes=source_bytes, kernels=(0,))
