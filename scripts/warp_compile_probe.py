@@ -7072,7 +7072,7 @@ class Recorder:
                         self.option_sites[module] = self.site(frame)
                         for option in frame.f_locals["options"]:  # the program has decided
                             self.copied_options.get(module, {}).pop(option, None)
-                    elif not self.is_warp_frame(frame):
+                    elif not self.is_internal(frame.f_code.co_filename):
                         self.option_sites[module] = self.site(frame)  # after module.options[...] = ...
                 except Exception as error:
                     self.note_error("options of a module", error)
