@@ -123,8 +123,10 @@ class InputError(ProbeError):
 
 
 class RunKind(str, enum.Enum):
-    """COLD starts from empty private caches, WARM from those it filled, SETTLE follows a warm run that compiled. OFFLINE
-    compiles for a CUDA architecture what it loads on the CPU, from empty caches; OFFLINE_WARM does so from those."""
+    """COLD starts from empty private caches, WARM from those it filled, SETTLE follows a warm run that compiled.
+
+    OFFLINE compiles for a CUDA architecture what it loads on the CPU, from empty caches; OFFLINE_WARM from those.
+    """
 
     COLD = "cold"
     WARM = "warm"
@@ -2537,6 +2539,7 @@ def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim
                 evidence=[
                     f"{build.load.name} {_short(build.load.hash)}: {count} of {plural(total, 'kernel')} with backward"
                     f" code, {build.load.generated_source_bytes:,} bytes of source, {duration(build.load.ms)}"
+                    f"{_adjoint_links(build.load)}"
                     for build, count, total in sorted(found, key=lambda item: -item[0].load.ms)
                 ],
                 text=f"{plural(len(found), 'build')} generated backward code, and it was not used in this run: no tape"
@@ -2544,6 +2547,13 @@ def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim
             )
         )
     ]
+
+
+def _adjoint_links(load: Load) -> str:
+    """What linking for the adjoint took of a build; only the module option takes that away, not a kernel's."""
+    links = [artifact for artifact in load.lto if artifact.adjoint]
+    spent = duration(math.fsum(artifact.ms for artifact in links))
+    return f", {plural(len(links), 'LTO artifact')} of it for backward code, {spent}" if links else ""
 
 
 def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
@@ -3114,7 +3124,8 @@ class Comparison:
 
     `metric` is the figure that decided, `p` its exact one-sided p (and as a fraction), `needed_samples` how many
     samples an arm would settle it where they do not. `deltas` and `bands` hold every timed figure that both reports
-    have; they are empty where times were not looked at. `exact` sums up `facts`.
+    have; they are empty where times were not looked at. `exact` sums up `facts`. `on` is the architecture whose offline
+    blocks were judged, null for the reports themselves.
     """
 
     schema: str
@@ -3141,6 +3152,7 @@ class Comparison:
     baseline: Arm
     candidate: Arm
     warnings: tuple[Notice, ...]
+    on: str | None = None
 
 
 @dataclass(frozen=True)
@@ -4441,6 +4453,7 @@ def _report_lines(report: Report, rows: int, stderr_tail: Sequence[str], saved_t
         _process_lines(report, rows),
         _cache_event_lines(report, rows),
         _warning_lines(report.warnings, rows),
+        *(_offline_lines(report, device, rows) for device in report.offline),
         [f"Everything else is in {saved_to}." if saved_to else "Everything else: --json FILE."],
     ]
     lines: list[str] = []
@@ -4755,6 +4768,67 @@ def _family_times(report: Report) -> dict[tuple[str, str, int | None], Timed]:
     return {key: timed(values) for key, values in totals.items()}
 
 
+def _offline_lines(report: Report, device: str, rows: int) -> list[str]:
+    """What `--cuda-arch` measured for one architecture, as far below the rest as it is apart from it."""
+    block = offline_report(report, device, "the report")
+    toolkit = f" with CUDA toolkit {block.environment.cuda_toolkit}" if block.environment.cuda_toolkit else ""
+    title = f"OFFLINE {device}  compiled{toolkit} where the command loads its modules on the CPU, no device needed"
+    summary = block.summary
+    if summary is None:
+        return [title, "  No offline sample is complete."]
+    ms = sorted(record.ms.median for record in block.identities if record.cold)
+    ceiling = f"; sum over largest {math.fsum(ms) / ms[-1]:.1f}" if ms and ms[-1] else ""
+    parts = [
+        f"native {duration(summary.native_compile_ms.median)}",
+        f"link-time optimisation {duration(summary.lto_ms.median)}",
+        f"code generation {duration(summary.codegen_ms.median)}",
+    ]
+    built = (
+        f"{plural(summary.builds, 'build')} of {plural(summary.modules, 'module')} in"
+        f" {with_mad(summary.cold_module_ms)}"
+    )
+    counts = [
+        plural(summary.rebuilds, "rebuild"),
+        plural(summary.variants, "variant"),
+        plural(summary.error_loads, "error"),
+        f"{summary.generated_source_bytes:,} bytes of source",
+        plural(summary.launches, "launch", "launches"),
+    ]
+    lines = [
+        title,
+        *_wrapped(f"Cold: {built}: {', '.join(parts)}{ceiling}.", "  ", 3),
+        f"  From the filled cache: {with_mad(summary.warm_module_ms)}, {plural(summary.warm_builds, 'build')}.",
+        *_wrapped(f"{', '.join(counts)}. LTO artifacts: {_lto_counts(block)}.", "  ", 4),
+        *_wrapped(DIFFERS_ON_DEVICE, "  ", 3),
+    ]
+    return [
+        *lines,
+        *_finding_lines(block, max(2, rows // 2)),
+        *_module_lines(block, rows),
+        *_warning_lines(block.warnings, rows),
+        *(f"  not seen: {gap.detail}" for gap in block.coverage.gaps[:rows]),
+    ]
+
+
+DIFFERS_ON_DEVICE = (
+    "A real device adds what only it does: code that asks device.is_cuda, kernels launched only there, and the time its"
+    " driver takes to load a module or to compile PTX."
+)
+
+
+def _lto_counts(block: Report) -> str:
+    """LTO artifacts of the first sample, forward and adjoint, and of which builds."""
+    first = next(iter(complete_samples(block.samples)), None)
+    told = []
+    for load in loads_of(first.cold) if first is not None else ():
+        if load.lto:
+            adjoint = sum(artifact.adjoint for artifact in load.lto)
+            spent = duration(math.fsum(artifact.ms for artifact in load.lto))
+            forward = len(load.lto) - adjoint
+            told.append(f"{load.name}{_at_dim(load.block_dim)} {forward} forward and {adjoint} adjoint in {spent}")
+    return _listed(told, 4)
+
+
 def _process_lines(report: Report, rows: int) -> list[str]:
     """The processes of the cold run that the counts come from, where there is more than one."""
     processes = [process for sample in complete_samples(report.samples)[:1] for process in sample.cold.processes]
@@ -4831,6 +4905,7 @@ def markdown_text(text: str) -> str:
 def render_comparison(comparison: Comparison, style: TextFormat) -> str:
     """The text of `compare`: the verdict, why, and the tables; at most 120 lines and 10,000 characters."""
     by = f" ({comparison.decided_by.value})" if comparison.decided_by else ""
+    by += f" on {comparison.on}, offline" if comparison.on else ""
     why = printable(comparison.why, 1_000)
     if style is TextFormat.MARKDOWN:
         lines = [f"**{comparison.verdict.value.upper()}**{by}: {markdown_text(why)}"]
@@ -6587,7 +6662,7 @@ class StderrFile:
         self.path = path
         self.text = b""
 
-    def __enter__(self) -> StderrFile:
+    def __enter__(self) -> StderrFile:  # noqa: PYI034 - Self is not there in Python 3.8
         self.original = -1
         try:
             self.original = os.dup(2)
@@ -6624,9 +6699,12 @@ class AskedBlockDim(int):
 
 
 class OfflineRecorder(Recorder):
-    """The recorder of an offline run. Right after a module is known to be loaded for a launch on the CPU it compiles the
-    module's state for `config["cuda_arch"]` at the block_dim that the launch asked for, through Warp's own code, unless
-    a CUDA device would hold that state already. Whatever Warp keeps of it is put back, and nothing of Warp is held."""
+    """The recorder of an offline run.
+
+    Right after a module is known to be loaded for a launch on the CPU it compiles the module's state for
+    `config["cuda_arch"]` at the block_dim that the launch asked for, through Warp's own code, unless a CUDA device would
+    hold that state already. Whatever Warp keeps of it is put back, and nothing of Warp is held.
+    """
 
     CUDA_BLOCK_DIM = 256  # where a launch asks for none
 
@@ -6953,7 +7031,7 @@ class OfflineRecorder(Recorder):
         """The frames of an error hold kernels."""
         traceback = error.__traceback__
         while traceback is not None:
-            try:
+            try:  # noqa: SIM105 - the recorder imports nothing that the program does not need
                 traceback.tb_frame.clear()
             except RuntimeError:
                 pass  # it still runs
@@ -8033,8 +8111,8 @@ class SampleFolder:
         self.path = os.path.join(workspace.root, name)
         self.held: list[int] = []
         self.made: list[str] = []
-        for name in ("", "warp", "root", "cuda", "tmp", "twins"):
-            os.makedirs(os.path.join(self.path, name), mode=0o700, exist_ok=True)
+        for part in ("", "warp", "root", "cuda", "tmp", "twins"):
+            os.makedirs(os.path.join(self.path, part), mode=0o700, exist_ok=True)
 
     def environment(self, base: dict[str, str], inherit_tmpdir: bool) -> dict[str, str]:
         """`base` with the private cache variables."""
@@ -8763,18 +8841,18 @@ def check_architectures(architectures: Sequence[Architecture], read: ReadRun) ->
     version = read.versions[0] if read.versions else "?"
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OFFLINE_SINCE:
         raise InputError(
-            f"{options}: Warp {version} of the target cannot compile for CUDA without a GPU; that takes Warp 1.12 or newer"
+            f"{options}: Warp {version} of the target cannot compile for CUDA without a GPU; use Warp 1.12 or newer"
         )
     if not read.cuda_archs:
         raise InputError(
-            f"{options}: Warp {version} of the target was built without CUDA; install the one from PyPI, or leave it out"
+            f"{options}: Warp {version} of the target was built without CUDA; use a build with CUDA, as on PyPI"
         )
     for architecture in architectures:
         if architecture.number not in read.cuda_archs:
             supported = ", ".join(map(str, read.cuda_archs))
             raise InputError(
-                f"--cuda-arch {architecture.device}: CUDA toolkit {read.toolkit} of the target's Warp {version} does not"
-                f" compile for it; it does for {supported}"
+                f"--cuda-arch {architecture.device}: Warp {version} of the target does not support it; its CUDA toolkit"
+                f" {read.toolkit} compiles for {supported}"
             )
 
 
@@ -8870,8 +8948,8 @@ class OfflineEstimate(threading.Thread):
                 seconds = (first["end"] - first["start"]) / 1e9
                 least = max(1, self.loads) * seconds * self.runs / 2
                 Progress.write(
-                    f"the first module took {seconds:.1f} s for {first['device']}; {self.loads} builds on the CPU: about"
-                    f" {least:.0f} s of compiling in all offline runs, more with several block_dims\n"
+                    f"the first module took {seconds:.1f} s for {first['device']}; with {self.loads} builds on the CPU"
+                    f" all offline runs may compile for about {least:.0f} s, more with several block_dims\n"
                 )
                 return
 
@@ -9394,6 +9472,12 @@ def add_compare_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
         choices=[field.value for field in ComparableField],
         help="compare although this differs: %(choices)s; with host, times are not judged; may be repeated",
     )
+    parser.add_argument(
+        "--on",
+        type=architecture_from,
+        metavar="ARCH",
+        help="judge what both reports say of this CUDA architecture (measure --cuda-arch), for example sm_90",
+    )
     parser.set_defaults(run=command_compare)
 
 
@@ -9402,7 +9486,12 @@ def command_compare(args: argparse.Namespace) -> ExitCode:
     if args.json not in (None, "-"):
         refuse_overwriting(args.json, (args.baseline, args.candidate))
     allowed = frozenset(ComparableField(field) for field in args.allow_different)
-    comparison = compare_reports(load_report(args.baseline), load_report(args.candidate), allowed)
+    reports = {name: load_report(name) for name in (args.baseline, args.candidate)}
+    device = args.on.device if args.on is not None else None
+    if device is not None:
+        reports = {name: offline_report(report, device, printable(name, 200)) for name, report in reports.items()}
+    comparison = compare_reports(reports[args.baseline], reports[args.candidate], allowed)
+    comparison = dataclasses.replace(comparison, on=device)
     document = json.dumps(to_json(comparison), indent=2, allow_nan=False) + "\n"
     if args.json == "-":
         write_stdout(document)
