@@ -6702,7 +6702,7 @@ class OfflineRecorder(Recorder):
     """The recorder of an offline run.
 
     Right after a module is known to be loaded for a launch on the CPU it compiles the module's state for
-    `config["cuda_arch"]` at the block_dim that the launch asked for, through Warp's own code, unless a CUDA device would
+    `config["cuda_arch"]` at the block_dim that the launch asked for, through Warp's own code, unless a device would
     hold that state already. Whatever Warp keeps of it is put back, and nothing of Warp is held.
     """
 

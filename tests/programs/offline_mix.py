@@ -1,7 +1,8 @@
 """What compiling for CUDA in between could disturb: a factory called three times whose kernels are dropped, an option
 set late, generic instances that appear late, a deferred static expression, tiles, a tape, recorded launches.
 
-On a CUDA device: `__main__` is built at block_dim 64 and 256, then again for each change at the block_dim of its launch.
+On a CUDA device `__main__` is built at block_dim 64, 256 and 32, then again at the block_dim of the launch that follows
+a change.
 """
 
 import gc
@@ -15,7 +16,7 @@ SCALES = (1.0, 2.0, 4.0)
 
 @wp.func
 def scaled(value: float, index: int):
-    total = float(0.0)
+    total = value * 0.0
     for k in range(3):
         total += wp.static(SCALES[k]) * value
     return total + float(index)
