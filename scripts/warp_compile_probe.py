@@ -8,6 +8,10 @@ cache directories -> one JSON report -> text.
 
     warp_compile_probe.py measure [options] -- COMMAND   measure a program, cold and warm
     warp_compile_probe.py measure --demo                 the same on a small built-in program
+    warp_compile_probe.py compare BASELINE CANDIDATE     judge two reports: improved, regressed, or not to be told
+    warp_compile_probe.py ab [options] -- COMMAND        measure two trees, revisions or options interleaved, and judge
+    warp_compile_probe.py what-if [options] -- COMMAND   try options of Warp one by one: a ledger of what each buys
+    warp_compile_probe.py parse LOG                      read Warp's module lines out of a log
 
 What it promises: the command runs unmodified, its output and exit status stay what they are; every cold run starts
 from caches of its own, for Warp and for the CUDA driver; the user's own caches are neither read nor changed; where
@@ -40,9 +44,12 @@ import collections
 import contextlib
 import dataclasses
 import datetime
+import difflib
 import enum
 import functools
 import hashlib
+import importlib.util
+import io
 import itertools
 import json
 import lzma
@@ -51,6 +58,7 @@ import math
 import operator
 import os
 import platform
+import random
 import re
 import shlex
 import shutil
@@ -83,6 +91,7 @@ LOG_SCHEMA = "warp-compile-probe/log"
 SCHEMA_VERSION = 1
 MAX_ENCODED_LAUNCH_BYTES = 1 << 20  # compressed launch order kept a process
 FIRST_LAUNCHES_KEPT = 100_000  # of a stream whose order is too long to keep
+ENCODED_PIECE_BYTES = 1 << 18
 
 
 class ExitCode(enum.IntEnum):
@@ -100,6 +109,27 @@ class ExitCode(enum.IntEnum):
     TIMEOUT = 124
     INTERRUPTED = 130
     TERMINATED = 143
+
+
+EXIT_PRECEDENCE = (
+    ExitCode.INTERRUPTED,
+    ExitCode.TERMINATED,
+    ExitCode.TIMEOUT,
+    ExitCode.PROBE_BUG,
+    ExitCode.USAGE,
+    ExitCode.COMMAND_FAILED,
+    ExitCode.UNVERIFIED,
+    ExitCode.TOPOLOGY_CHANGED,
+    ExitCode.REGRESSION,
+    ExitCode.GATE_EXCEEDED,
+    ExitCode.EVIDENCE_MISSING,
+    ExitCode.OK,
+)
+
+
+def winning_exit_code(codes: Iterable[ExitCode]) -> ExitCode:
+    """The first of `codes` in `EXIT_PRECEDENCE`; OK if there are none."""
+    return min(codes, key=EXIT_PRECEDENCE.index, default=ExitCode.OK)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -309,7 +339,8 @@ class Load:
     """One module load that was not already resident.
 
     `ms` is Warp's own timer interval, from `start_ms` to `end_ms`; `hash_ms` lies before it. `hash` has 64 hex digits
-    (7 where only a log line is known, null where Warp strips it). `workers` is set for loads through `force_load`.
+    (7 where only a log line is known, null where Warp strips it). `workers` is set for loads through `force_load`: 1
+    where they ran one after the other. `error` is set too where a load succeeded and a kernel was missing in it.
     `option_set` and `kernels` are indices into the `option_sets` and `built_kernels` of the process.
     """
 
@@ -473,11 +504,15 @@ class Exit:
 
 @dataclass(frozen=True)
 class Output:
-    """What the command wrote: sizes, and the SHA-256 of its standard output without Warp's own lines."""
+    """What the command wrote: sizes, and the SHA-256 of its standard output without Warp's own lines.
+
+    `line_digests` holds 8 hex digits for each of the first 2,000 of those lines, so that a difference has a place.
+    """
 
     stdout_bytes: int
     stderr_bytes: int
     stdout_digest: str
+    line_digests: str = ""
 
 
 @dataclass(frozen=True)
@@ -660,9 +695,21 @@ class Environment:
     variables: dict[str, str]
 
 
+class Varied(str, enum.Enum):
+    """What an experiment varies on purpose between its arms: the working tree, variables, or options of Warp."""
+
+    TREE = "tree"
+    ENV = "env"
+    SET = "set"
+
+
 @dataclass(frozen=True)
 class Options:
-    """The options of `measure` that a comparison must know."""
+    """The options of `measure` that a comparison must know.
+
+    `set` holds the values of --set as they were given. `revision` is the git revision whose files were measured, null
+    for a directory as it was. `varied` says in what the arms of the experiment differ that this report belongs to.
+    """
 
     samples: int
     timeout_s: float | None
@@ -670,6 +717,9 @@ class Options:
     inherit_tmpdir: bool
     expect_exit: int
     demo: bool
+    set: dict[str, str] = dataclasses.field(default_factory=dict)
+    revision: str | None = None
+    varied: tuple[Varied, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -1649,6 +1699,12 @@ def offline_report(report: Report, device: str, name: str) -> Report:
     )
 
 
+def options_of(process: Process, load: Load) -> dict[str, str]:
+    """The resolved options of a module as it was loaded; none where they are not known."""
+    index = load.option_set
+    return {} if index is None or not 0 <= index < len(process.option_sets) else process.option_sets[index]
+
+
 def union_ms(intervals: Iterable[tuple[float, float]]) -> float:
     """Length that the intervals (start, end) cover together; an interval that ends before it starts covers nothing."""
     covered = 0.0
@@ -2132,33 +2188,54 @@ def _find_warm_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
     claims = []
     if again:
         events = [event for process in warm.processes for event in process.cache_events]
-        words = [word for process in warm.processes for word in process.argv[1:]]
-        maintenance = next((word for word in words if MAINTENANCE_WORD.match(word)), None)
-        purpose = (
-            f", as the command asks for with {maintenance}" if maintenance else ": every start pays for them again"
-        )
+        clearing = any(event.kind in CLEARING for event in events)
+        word = _maintenance_word(warm) if clearing else None
+        why = f", as the command asks for with {word}" if word else ": every start pays for them again"
         finding = _finding(
             Mechanism.CS_2,
-            FindingKind.HINT if maintenance else FindingKind.REDUNDANT,
+            FindingKind.HINT if word else FindingKind.REDUNDANT,
             cost_ms=math.fsum(load.ms for load in again),
             evidence=[*dict.fromkeys(map(_event_line, events)), *map(_load_line, again)],
             where=_first_site([*events, *again]),
             text=f"With the caches filled, the program still built {plural(len(again), 'module')} with the hash that"
-            f" the cold run had built{purpose}.",
+            f" the cold run had built{why}.",
         )
         claims.append(Claim(finding))
     if other:
+        changes = [change for load in other for change in _changes(load)]
         finding = _finding(
             Mechanism.IDENTITY_UNSTABLE,
             FindingKind.REDUNDANT,
             cost_ms=math.fsum(load.ms for load in other),
             evidence=[line for load in other for line in (_load_line(load), *map(change_text, _changes(load)))],
-            where=_first_site(other),
-            text=f"With the caches filled, the program still built {plural(len(other), 'module')} with a hash that the"
-            " cold run did not build: its identity differs between runs of unchanged code.",
+            where=next((change.site for change in changes if change.site), _first_site(other)),
+            text=f"With the caches filled, the program still built {plural(len(other), 'module')} with a name or hash"
+            " that the cold run had not built: what they are made of differs between runs of unchanged code.",
         )
         claims.append(Claim(finding))
     return claims
+
+
+CLEARING = (CacheEventKind.CLEAR_KERNEL_CACHE, CacheEventKind.CLEAR_LTO_CACHE, CacheEventKind.DIRECTORY_DELETED)
+
+
+def _find_driver_cache_off(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+    """CUDA_CACHE_DISABLE set by the program itself, where it loads modules for CUDA."""
+    events = [event for process in case.sample.cold.processes for event in process.cache_events]
+    off = [event for event in events if event.kind is CacheEventKind.DRIVER_CACHE_OFF]
+    loads = [load for load in loads_of(case.sample.cold) if load.device.startswith("cuda")]
+    if not off or not loads:
+        return []
+    finding = _finding(
+        Mechanism.CS_2,
+        FindingKind.HINT,
+        cost_ms=math.fsum(load.phases.load_ms for load in loads if load.phases),
+        evidence=[*map(_event_line, off), *map(_load_line, loads)],
+        where=_first_site(off),
+        text="The program sets CUDA_CACHE_DISABLE=1: where Warp hands PTX to the driver, the driver compiles it anew at"
+        " every start.",
+    )
+    return [Claim(finding)]
 
 
 def _find_second_run_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
@@ -2349,13 +2426,22 @@ CAUSE_MECHANISMS: dict[CauseReason, Mechanism] = {
     CauseReason.OPTION_RESTATED: Mechanism.CS_3,
     CauseReason.SAME_HASH_AGAIN: Mechanism.CS_2,
 }
-CHANGED_MODULE_TEXTS: dict[Mechanism, str] = {
-    Mechanism.CS_1: "kernels were defined, redefined or dropped after it was first loaded",
-    Mechanism.CS_2: "its cache was cleared or off, or it was unloaded, and nothing in it had changed",
-    Mechanism.CS_3: "a module option was set after it was first loaded",
-    Mechanism.CS_6: "a generic kernel met new argument types after it was first loaded",
+CHANGE_CLAUSES: dict[CauseReason, str] = {
+    CauseReason.KERNEL_ADDED: "kernels were added to it after it was first loaded",
+    CauseReason.KERNEL_REDEFINED: "kernels were defined again, with other contents, after it was first loaded",
+    CauseReason.KERNEL_REMOVED: "kernels that it was first loaded with were dropped",
+    CauseReason.FUNCTION_CHANGED: "a function that its kernels call changed after it was first loaded",
+    CauseReason.STRUCT_CHANGED: "a struct that its kernels use changed after it was first loaded",
+    CauseReason.GENERIC_INSTANCE_ADDED: "a generic kernel of it met new argument types after it was first loaded",
+    CauseReason.OPTION_CHANGED: "an option of it was set after it was first loaded",
+    CauseReason.OPTION_RESTATED: "an option of it was set, after it was first loaded, to what it meant anyway",
+    CauseReason.SAME_HASH_AGAIN: "nothing in it had changed, but its compiled form was no longer in the cache or not"
+    " looked for there",
 }
 SINGLE_KERNEL_MODULES = 3  # from how many on modules of one kernel count as too finely cut
+# Generated source from which unused backward code is worth a look. About half of it is backward code; a small module
+# of 3 kB builds in the same time with and without, since its build is fixed cost.
+BACKWARD_SOURCE_BYTES = 40_000
 LARGE_SOURCE_BYTES = 40_000  # generated source a kernel from which its unrolled loops are worth a look
 PARALLEL_CEILING = 1.3  # sum of builds over the largest one, from which overlapping them could pay
 MAINTENANCE_WORD = re.compile(
@@ -2373,23 +2459,49 @@ def _find_changed_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]
             if mechanism is not None and build.number in uncredited:
                 load = build.load
                 groups.setdefault((mechanism, load.name, load.device, load.block_dim), []).append((build, avoidable))
+    purpose = _maintenance_word(case.sample.cold)
     claims = []
     for (mechanism, name, device, block_dim), found in groups.items():
         builds = [build for build, _ in found]
         changes = list(dict.fromkeys(change for build in builds for change in _changes(build.load)))
+        reasons = list(dict.fromkeys(b.load.cause.reason for b in builds if b.load.cause))
+        on_purpose = purpose if mechanism is Mechanism.CS_2 and any(map(_is_clearing, changes)) else None
         finding = _finding(
             mechanism,
-            FindingKind.REDUNDANT,
+            FindingKind.HINT if on_purpose else FindingKind.REDUNDANT,
             module=(name, device, block_dim),
             cost_ms=_total_ms(builds),
-            avoidable_ms=math.fsum(part for _, part in found),
+            avoidable_ms=None if on_purpose else math.fsum(part for _, part in found),
             evidence=[*map(change_text, changes), *(_how(build.load) for build in builds)],
             where=next((change.site for change in changes if change.site), _first_site(b.load for b in builds)),
-            text=f"{name} was built again {plural(len(builds), 'time')} on {device}{_at_dim(block_dim)}:"
-            f" {CHANGED_MODULE_TEXTS[mechanism]}.",
+            text=f"{name} was built again {_times(len(builds))} on {device}{_at_dim(block_dim)}:"
+            f" {_joined([CHANGE_CLAUSES[reason] for reason in reasons])}"
+            f"{f', as the command asks for with {on_purpose}' if on_purpose else ''}.",
         )
         claims.append(Claim(finding, frozenset(build.number for build in builds)))
     return claims
+
+
+def _is_clearing(change: Change) -> bool:
+    return change.name in (CacheEventKind.CLEAR_KERNEL_CACHE.value, CacheEventKind.DIRECTORY_DELETED.value)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    """`a`, `a, and b`, `a, b, and c`."""
+    return ", ".join(clauses[:-1]) + f", and {clauses[-1]}" if len(clauses) > 1 else "".join(clauses)
+
+
+def _maintenance_word(run: Run) -> str | None:
+    """A word of the program's command line that asks for a clean build, such as `--rebuild-kernels`."""
+    for process in run.processes:
+        for before, word in itertools.pairwise(process.argv):
+            if before != "-m" and MAINTENANCE_WORD.match(word):
+                return word
+    return None
 
 
 def _avoidable_parts(slot: Sequence[Build]) -> list[float]:
@@ -2412,7 +2524,7 @@ def change_text(change: Change) -> str:
         CauseReason.KERNEL_REMOVED: f"kernel {change.name} was no longer alive",
         CauseReason.KERNEL_REDEFINED: f"kernel {change.name} was redefined{values}",
         CauseReason.GENERIC_INSTANCE_ADDED: f"generic kernel {change.name} gained the instance ({change.after})",
-        CauseReason.FUNCTION_CHANGED: f"function {change.name} changed",
+        CauseReason.FUNCTION_CHANGED: f"function {change.name} changed{values}",
         CauseReason.STRUCT_CHANGED: f"struct {change.name} changed{values}",
         CauseReason.OPTION_CHANGED: f"option {change.name}{values}",
         CauseReason.OPTION_RESTATED: f"option {change.name}{values}: the same in other words, only the hash moved",
@@ -2423,94 +2535,151 @@ def change_text(change: Change) -> str:
 
 def _find_never_arrived(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
     """Configuration that a program assigned after a module had copied it: the module never saw the new value."""
-    missed: dict[str, dict[str, list[Load]]] = {}
-    for load in loads_of(case.sample.cold):
-        for option in load.unreached:
-            missed.setdefault(option.name, {}).setdefault(
-                f"{option.module_value} instead of {option.config_value}", []
-            ).append(load)
+    missed: dict[str, list[tuple[Load, UnreachedOption, ConfigEvent | None]]] = {}
+    for process in case.sample.cold.processes:
+        for load in process.loads:
+            kernels = [process.built_kernels[index] for index in load.kernels]
+            for option in load.unreached:
+                if option.name == "enable_backward" and kernels and not any(kernel.backward for kernel in kernels):
+                    continue  # each kernel says so itself
+                missed.setdefault(option.name, []).append((load, option, _assignment(process, option, load)))
     claims = []
-    for name, by_value in missed.items():
-        loads = [load for group in by_value.values() for load in group]
-        events = [e for process in case.sample.cold.processes for e in process.config_events if e.name == name]
-        modules = _listed(sorted({load.name for load in loads}), 8)
+    for name, found in missed.items():
+        modules: dict[str, list[str]] = {}
+        for load, option, _ in found:
+            names = modules.setdefault(f"kept {option.module_value}, warp.config has {option.config_value}", [])
+            names.extend([load.name] if load.name not in names else [])
+        events = list(dict.fromkeys(event for _, _, event in found if event))
+        names = sorted({load.name for load, _, _ in found})
         finding = _finding(
             Mechanism.OPTION_NEVER_ARRIVED,
             FindingKind.REDUNDANT,
-            module=(loads[0].name if len({load.name for load in loads}) == 1 else None, None, None),
-            cost_ms=math.fsum(load.ms for load in loads if load.is_build),
+            module=(names[0] if len(names) == 1 else None, None, None),
+            cost_ms=math.fsum(load.ms for load, _, _ in found if load.is_build),
             evidence=[
-                *(f"{_listed(sorted({load.name for load in group}), 6)}: {value}" for value, group in by_value.items()),
-                *(f"warp.config.{e.name} = {e.after} at {place(e.site)}" for e in events if e.site),
+                *(f"warp.config.{name} = {e.after}, before {e.before}, at {place(e.site)}" for e in events if e.site),
+                *(f"{_listed(missing, 6)}: {values}" for values, missing in modules.items()),
             ],
-            where=next((event.site for event in reversed(events) if event.site), None),
-            text=f"warp.config.{name} was assigned after {modules} had been created, so it never arrived there:"
-            " modules copy it when their first kernel is defined.",
+            where=next((event.site for event in events if event.site), None),
+            text=f"warp.config.{name} was assigned after {_listed(names, 8)} had been created, so it never arrived"
+            " there: a module copies it when its first kernel is defined.",
         )
         claims.append(Claim(finding))
     return claims
 
 
+def _assignment(process: Process, option: UnreachedOption, load: Load) -> ConfigEvent | None:
+    """The assignment that a module missed: the last one of that value before the load."""
+    until = float("inf") if load.start_ms is None else load.start_ms
+    return next(
+        (
+            event
+            for event in reversed(process.config_events)
+            if (event.name, event.after) == (option.name, option.config_value) and event.at_ms <= until
+        ),
+        None,
+    )
+
+
 def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
-    """Modules of one kernel that belong together: each repeats the fixed cost of a build."""
-    groups: dict[tuple[bool, str, str, int | None, str], list[tuple[Build, BuiltKernel]]] = {}
+    """Modules of one kernel that belong together: each repeats the fixed cost of a build.
+
+    Together are kernels whose files lie in one folder, whose options are equal and which one process built.
+    """
+    larger = {(build.owner, build.load.name) for build in case.builds if len(build.load.kernels) > 1}
+    groups: dict[tuple[bool, int, str, str, int | None, str], list[tuple[Build, BuiltKernel]]] = {}
     for build in case.builds:
         process = case.sample.cold.processes[build.owner]
         load = build.load
-        if build.number not in uncredited or len(load.kernels) != 1 or load.option_set is None:
+        alone = len(load.kernels) == 1 and (build.owner, load.name) not in larger
+        if build.number not in uncredited or not alone or load.option_set is None:
             continue
         kernel = process.built_kernels[load.kernels[0]]
-        options = {name: value for name, value in process.option_sets[load.option_set].items() if name != "block_dim"}
-        key = (kernel.unique, kernel.site.file, load.device, load.block_dim, str(sorted(options.items())))
+        options = {name: value for name, value in options_of(process, load).items() if name != "block_dim"}
+        folder = os.path.dirname(kernel.site.file)
+        key = (kernel.unique, build.owner, folder, load.device, load.block_dim, str(sorted(options.items())))
         groups.setdefault(key, []).append((build, kernel))
-    claims = []
-    for (unique, file, device, block_dim, _), found in groups.items():
-        if len({build.load.name for build, _ in found}) < SINGLE_KERNEL_MODULES:
-            continue
-        builds = [build for build, _ in found]
-        own = [build.load.ms - _header_ms(build) for build in builds]
-        fixed = min(own)
-        sort = 'modules of one kernel each (module="unique")' if unique else "modules of one kernel each"
-        finding = _finding(
-            Mechanism.CS_9 if unique else Mechanism.CS_4,
-            FindingKind.REDUNDANT,
-            module=(None, device, block_dim),
-            cost_ms=_total_ms(builds),
-            avoidable_ms=fixed * (len(builds) - 1),
-            evidence=[
-                f"the smallest took {duration(fixed)} without the header: the fixed cost that each repeats",
-                *(f"{kernel.key}: {_how(build.load)}" for build, kernel in found),
-            ],
-            where=found[0][1].site,
-            text=f"{plural(len(builds), 'module')} of {file} are {sort} with equal options: grouped by what is loaded"
-            " together they would pay the fixed cost of a build once.",
-        )
-        claims.append(Claim(finding, frozenset(build.number for build in builds)))
-    return claims
+    return [
+        _single_kernel_claim(found)
+        for found in groups.values()
+        if len({build.load.name for build, _ in found}) >= SINGLE_KERNEL_MODULES
+    ]
+
+
+def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]]) -> Claim:
+    """What a group of modules of one kernel could save.
+
+    Kernels that one definition makes are specialised by run-time data, perhaps: in a shared module each further one
+    would change it (CS-1). They are a hint, and count once among others.
+    """
+    builds = [build for build, _ in found]
+    definitions = {(kernel.site.file, kernel.site.line) for _, kernel in found}
+    stable = len(definitions) >= SINGLE_KERNEL_MODULES
+    unique = found[0][1].unique
+    fixed = min(build.load.ms - _header_ms(build) for build in builds)
+    sort = 'a unique module (module="unique")' if unique else "a module"
+    made = f"Kernels of {plural(len(definitions), 'definition')}" if not stable else plural(len(definitions), "kernel")
+    folder = os.path.dirname(found[0][1].site.file)
+    advice = (
+        "loaded together, they could share a module and pay the fixed cost of a build once"
+        if stable
+        else "if all are known at start, create them before the first launch in one module; if they depend on run-time"
+        " data, leave them apart"
+    )
+    finding = _finding(
+        Mechanism.CS_9 if unique else Mechanism.CS_4,
+        FindingKind.REDUNDANT if stable else FindingKind.HINT,
+        module=(None, builds[0].load.device, builds[0].load.block_dim),
+        cost_ms=_total_ms(builds),
+        avoidable_ms=fixed * (len(definitions) - 1) if stable else None,
+        evidence=[
+            f"the smallest of {len(builds)} builds took {duration(fixed)} without the header: each pays as much",
+            *(f"{kernel.key} at {place(kernel.site)}: {_how(build.load)}" for build, kernel in found),
+        ],
+        where=found[0][1].site,
+        text=f"{made} in {folder} {'are' if stable or len(builds) > 1 else 'is'} built in {sort} each, {len(builds)} in"
+        f" all, with equal options: {advice}.",
+    )
+    return Claim(finding, frozenset(build.number for build in builds) if stable else frozenset())
 
 
 def _find_parallel_cpu_loads(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
-    """Loads with several workers that can target the CPU: Warp's native CPU compiler has lost kernels that way."""
-    loads = [load for load in loads_of(case.sample.cold) if load.device == "cpu" and (load.workers or 0) > 1]
+    """CPU loads that overlap or may do so: Warp's native CPU compiler has lost kernels that way.
+
+    A load whose error is set though it succeeded has a kernel that was not found in what had been built.
+    """
+    asked: list[Load] = []
+    overlapping: list[Load] = []
+    for process in case.sample.cold.processes:
+        loads = [load for load in process.loads if load.device == "cpu" and load.kind is LoadKind.JIT]
+        asked += [load for load in loads if (load.workers or 0) > 1]
+        overlapping += [
+            load for load in loads if any(_overlap(load, other) for other in loads if other.thread != load.thread)
+        ]
+    lost = [load for load in loads_of(case.sample.cold) if load.error and load.status is not Status.ERROR]
+    loads = list(dict.fromkeys([*overlapping, *asked, *lost]))
     if not loads:
         return []
-    spans = [(load.start_ms, load.end_ms) for load in loads if load.start_ms is not None and load.end_ms is not None]
-    overlapped = math.fsum(end - start for start, end in spans) > union_ms(spans) * 1.001
-    mechanism = Mechanism.CS_8 if overlapped else Mechanism.CPU_PARALLEL_LOAD
-    return [
-        Claim(
-            _finding(
-                mechanism,
-                FindingKind.HINT,
-                module=(None, "cpu", None),
-                cost_ms=math.fsum(load.ms for load in loads),
-                evidence=map(_load_line, loads),
-                where=_first_site(loads),
-                text=f"{plural(len(loads), 'CPU load')} ran with up to {max(load.workers or 0 for load in loads)}"
-                f" workers{' at the same time' if overlapped else ''}: use at most one where a load can be for the CPU.",
-            )
-        )
-    ]
+    workers = max(load.workers or 0 for load in loads)
+    together = f"{plural(len(overlapping), 'CPU load')} ran at the same time on several threads"
+    could = f"{plural(len(asked), 'CPU load')} ran with up to {workers} workers"
+    kernels = f"; {len(lost)} of them lost a kernel" if lost else ""
+    finding = _finding(
+        Mechanism.CS_8 if overlapping or lost else Mechanism.CPU_PARALLEL_LOAD,
+        FindingKind.HINT,
+        module=(None, "cpu", None),
+        cost_ms=math.fsum(load.ms for load in loads),
+        evidence=[*map(_error_line, lost), *map(_load_line, loads)],
+        where=_first_site(loads),
+        text=f"{together if overlapping or lost else could}{kernels}: some releases of Warp then lose kernels ('Failed"
+        " to find ...' at a launch, not in every run). Use at most one worker wherever a load can be for the CPU.",
+    )
+    return [Claim(finding)]
+
+
+def _overlap(one: Load, other: Load) -> bool:
+    first, second = _timer_interval(one), _timer_interval(other)
+    return bool(first and second and max(first[0], second[0]) < min(first[1], second[1]))
 
 
 def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
@@ -2526,7 +2695,8 @@ def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim
         count = sum(kernel.backward for kernel in kernels)
         if count:
             found.append((build, count, len(kernels)))
-    if not found:
+    small = sum(build.load.generated_source_bytes for build, _, _ in found) < BACKWARD_SOURCE_BYTES
+    if small and not any(artifact.adjoint for build, _, _ in found for artifact in build.load.lto):
         return []
     modules = {build.load.name for build, _, _ in found}
     return [
@@ -2586,39 +2756,62 @@ def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim
 
 
 def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
-    """The precompiled header: switched off, or built for too few modules to pay."""
-    processes = case.sample.cold.processes
-    off = [
-        build
-        for build in case.builds
-        if build.load.option_set is not None
-        and processes[build.owner].option_sets[build.load.option_set].get("use_precompiled_headers") == "False"
+    """The precompiled header: off where it would pay, or built for too few modules to pay."""
+    off: dict[object, list[Build]] = {}
+    on: dict[object, list[Build]] = {}
+    for build in case.builds:
+        process, load = case.sample.cold.processes[build.owner], build.load
+        # A CPU header serves one thread and block_dim, a CUDA header the process.
+        place_of_header = (load.thread, load.block_dim) if load.device == "cpu" else "cuda"
+        key = (build.owner, place_of_header)
+        if options_of(process, load).get("use_precompiled_headers") == "False":
+            off.setdefault(key, []).append(build)
+        elif load.phases and load.phases.header_ms is not None:
+            on.setdefault(key, []).append(build)
+    missed = [build for builds in off.values() if len(builds) > _header_pays_beyond(builds) for build in builds]
+    wasted = [
+        builds for builds in on.values() if any(map(_header_ms, builds)) and len(builds) <= _header_pays_beyond(builds)
     ]
-    if off:
-        text = f"use_precompiled_headers is off: {plural(len(off), 'build')} each parsed Warp's header again."
-        evidence = [_load_line(build.load) for build in off]
-        return [
-            Claim(_finding(Mechanism.CS_12, FindingKind.HINT, cost_ms=_total_ms(off), evidence=evidence, text=text))
-        ]
-    header = math.fsum(map(_header_ms, case.builds))
-    total = _total_ms(case.builds)
-    makers = [build for build in case.builds if _header_ms(build)]
-    if not makers or len(case.builds) > 2 * len(makers) or header * 2 < total:
-        return []
-    return [
-        Claim(
-            _finding(
-                Mechanism.CS_12,
-                FindingKind.HINT,
-                cost_ms=header,
-                evidence=[
-                    f"{_load_line(build.load)}; {duration(_header_ms(build))} of it the header" for build in makers
-                ],
-                text=f"The precompiled header took {duration(header)} of {duration(total)} and served"
-                f" {plural(len(case.builds), 'build')}. With so few, measure use_precompiled_headers=False.",
-            )
+    claims = []
+    if missed:
+        events = [e for process in case.sample.cold.processes for e in process.config_events]
+        sites = [event.site for event in events if event.name == "use_precompiled_headers" and event.after == "False"]
+        finding = _finding(
+            Mechanism.CS_12,
+            FindingKind.HINT,
+            cost_ms=_total_ms(missed),
+            evidence=[_load_line(build.load) for build in missed],
+            where=next((site for site in sites if site), None),
+            text=f"warp.config.use_precompiled_headers is off, so each of {plural(len(missed), 'build')} parsed Warp's"
+            " headers again.",
         )
-    ]
+        claims.append(Claim(finding))
+    if wasted:
+        served = [build for builds in wasted for build in builds]
+        header = math.fsum(map(_header_ms, served))
+        finding = _finding(
+            Mechanism.CS_12,
+            FindingKind.HINT,
+            cost_ms=header,
+            evidence=[
+                f"{duration(_header_ms(build))} for the header, in {_load_line(build.load)}"
+                for build in served
+                if _header_ms(build)
+            ],
+            text=f"{plural(len(wasted), 'precompiled header')} took {duration(header)} and served"
+            f" {plural(len(served), 'build')}: with so few it may cost more than it saves.",
+        )
+        claims.append(Claim(finding))
+    return claims
+
+
+def _header_pays_beyond(builds: Sequence[Build]) -> int:
+    """Up to how many builds a header costs more than it saves, as measured on small modules.
+
+    CPU, Warp 1.19, two cores: one module takes 5.1 s with and 3.6 s without, two 5.6 s and 7.9 s. CUDA toolkit 12.9:
+    five take 2.38 s with and 1.94 s without, of which a header is 1.3 s.
+    """
+    return 1 if builds[0].load.device == "cpu" else 5
 
 
 def _find_loads_in_capture(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
@@ -2683,6 +2876,7 @@ RULES: tuple[Rule, ...] = (
     _find_serial_cuda_builds,
     _find_never_arrived,
     _find_warm_builds,
+    _find_driver_cache_off,
     _find_second_run_builds,
     _find_cached_load_cost,
     _find_hashing_cost,
@@ -2712,7 +2906,39 @@ def _finding(
     """A finding about `module` (name, device, block_dim; None is any), or about the program as a whole."""
     name, device, block_dim = module
     shown = _limited(evidence)
+    text = f"{text} {CONFIRM[mechanism]}"
     return Finding(mechanism.value, kind, name, device, block_dim, cost_ms, avoidable_ms, shown, where, text, see=None)
+
+
+# The measurement that would confirm a finding, or show that it was none.
+CONFIRM: dict[Mechanism, str] = {
+    Mechanism.CS_1: "Define them before its first launch and measure again: one hash is left, and fewer builds.",
+    Mechanism.CS_2: "Take that out and measure again: the warm run builds nothing.",
+    Mechanism.CS_3: "Set it before the first launch and measure again: one hash is left, and fewer builds.",
+    Mechanism.CS_4: "Merge them and measure again: fewer modules, and less cold module time.",
+    Mechanism.CS_5: "Give each block_dim a module of its own kernels, or ask for fewer, and measure again.",
+    Mechanism.CS_6: "Register the usual types with wp.overload() before the first launch and measure again.",
+    Mechanism.CS_7: "Measure with enable_mathdx_gemm, _solver or _fft off: the build, and the kernel's own run time.",
+    Mechanism.CS_8: "Measure with max_workers=1.",
+    Mechanism.CS_9: "Name a shared module and measure again: fewer modules, and less cold module time.",
+    Mechanism.CS_10: "If nothing needs gradients, measure with enable_backward=False on these kernels or modules.",
+    Mechanism.CS_11: "Measure with a smaller max_unroll: the build, and the kernel's own run time.",
+    Mechanism.CS_12: "Measure with the other setting, on the clock.",
+    Mechanism.CS_13: "Measure wp.force_load(device, modules, max_workers) before the first launch, on the clock.",
+    Mechanism.REBUILD: "Look for what differs between the two hashes, then measure again.",
+    Mechanism.UNPROVEN_REBUILD: "Measure the program itself to tell.",
+    Mechanism.VARIANT_NEVER_LAUNCHED: "Load it at the block_dim of its launches, or not ahead, and measure again.",
+    Mechanism.BUILT_PER_PROCESS: "Build once before they start, and measure again.",
+    Mechanism.OPTION_NEVER_ARRIVED: "Assign it before the import that creates them and compare: their hashes move.",
+    Mechanism.IDENTITY_UNSTABLE: "Make it the same in every run and measure again: the warm run builds nothing.",
+    Mechanism.SECOND_RUN_BUILD: "Ship or keep a cache that two starts have filled.",
+    Mechanism.CACHED_LOAD_COST: "Keep modules loaded, or join them, and measure the warm run again.",
+    Mechanism.HASHING_COST: "Define them once and measure the warm run again.",
+    Mechanism.BUILDS_OVERLAPPED: "Compare elapsed times only.",
+    Mechanism.CPU_PARALLEL_LOAD: "Measure with max_workers=1.",
+    Mechanism.LOAD_IN_CAPTURE: "Launch each kernel once, or load its module, before the capture.",
+    Mechanism.BUILD_ERROR: "Read its message; the time is spent at every start while the error remains.",
+}
 
 
 def _first_site(found: Iterable[Load | CacheEvent]) -> Site | None:
@@ -2980,6 +3206,7 @@ class Arm:
     git_dirty: bool | None
     complete_samples: int
     requested_samples: int
+    cwd: str
 
 
 @dataclass(frozen=True)
@@ -3097,6 +3324,82 @@ class FindingChanges:
     new: tuple[Finding, ...]
 
 
+class OutputState(str, enum.Enum):
+    """What the standard output of both reports says. VARIES: it is not even the same in all samples of one report."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    VARIES = "varies"
+
+
+@dataclass(frozen=True)
+class OutputChange:
+    """Where the standard output, without Warp's own lines, first differs: the run, and the line, counted from 1 (null
+    behind the lines that a report has digests of). A hint on numerics, never a proof."""
+
+    state: OutputState
+    run: RunKind | None
+    line: int | None
+
+
+class OptionOutcome(str, enum.Enum):
+    """What became of an option that was set for the candidate, in one module."""
+
+    MOVED = "moved"
+    HAD_VALUE = "had-that-value"
+    MODULE_OPTION = "module-option"
+    ASSIGNED_LATER = "assigned-later"
+    NOT_HASHED = "not-in-hash"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class OptionReceipt:
+    """Whether an option reached a module. `value` is what it was set to, null for Warp's own value; `detail` says why
+    the hash did not move."""
+
+    option: str
+    value: str | None
+    module: str
+    device: str
+    block_dim: int | None
+    outcome: OptionOutcome
+    detail: str
+
+
+@dataclass(frozen=True)
+class OptionChange:
+    """An option of a module that has other values in the arms, and whether the hashes of the module moved with it."""
+
+    option: str
+    module: str
+    device: str
+    block_dim: int | None
+    baseline: tuple[str, ...]
+    candidate: tuple[str, ...]
+    hash_moved: bool
+
+
+@dataclass(frozen=True)
+class MissedOption:
+    """An option that the candidate assigned in warp.config and that a module of it never got: it kept its value."""
+
+    option: str
+    module: str
+    device: str
+    block_dim: int | None
+    kept: str
+    assigned: str
+
+
+@dataclass(frozen=True)
+class OptionChanges:
+    """Options that arrived in modules of the candidate, and those that did not; from the first complete samples."""
+
+    arrived: tuple[OptionChange, ...]
+    missed: tuple[MissedOption, ...]
+
+
 @dataclass(frozen=True)
 class SampleCounts:
     """Complete samples in each arm."""
@@ -3124,8 +3427,9 @@ class Comparison:
 
     `metric` is the figure that decided, `p` its exact one-sided p (and as a fraction), `needed_samples` how many
     samples an arm would settle it where they do not. `deltas` and `bands` hold every timed figure that both reports
-    have; they are empty where times were not looked at. `exact` sums up `facts`. `on` is the architecture whose offline
-    blocks were judged, null for the reports themselves.
+    have; they are empty where times were not looked at. `exact` sums up `facts`. `varied` says what the experiment
+    varied on purpose, `receipts` where the options it set arrived. `on` is the architecture whose offline blocks were
+    judged, null for the reports themselves.
     """
 
     schema: str
@@ -3147,12 +3451,39 @@ class Comparison:
     topology: Topology | None
     renames: tuple[Rename, ...]
     identities: IdentityChanges | None
+    options: OptionChanges
     findings: FindingChanges
     differences: tuple[FieldDifference, ...]
+    varied: tuple[str, ...]
+    receipts: tuple[OptionReceipt, ...]
+    output: OutputChange | None
     baseline: Arm
     candidate: Arm
     warnings: tuple[Notice, ...]
+    null_test: NullTest | None = None
     on: str | None = None
+
+
+@dataclass(frozen=True)
+class NullFigure:
+    """How the verdict on one figure does where nothing differs: over `splits` ways to deal its values out to two arms,
+    how many percent were called improved and regressed, and how many samples an arm an effect would need (null: more
+    than 50)."""
+
+    pooled: Timed
+    splits: int
+    improved_percent: float
+    regressed_percent: float
+    needed_samples: int | None
+
+
+@dataclass(frozen=True)
+class NullTest:
+    """What the samples of one tree, taken as both arms, say about the verdict on this machine."""
+
+    samples_an_arm: int
+    effect_percent: float
+    figures: dict[Metric, NullFigure]
 
 
 @dataclass(frozen=True)
@@ -3186,9 +3517,11 @@ def compare_reports(
         topology = dataclasses.replace(topology, equal=None if topology.equal else topology.equal)
     evidence = gather_evidence(baseline, candidate, topology)
     ruling = coverage_ruling or topology_ruling or rule_on_time(evidence, differences)
-    if differences:
-        names = ", ".join(difference.name for difference in differences)
-        ruling = dataclasses.replace(ruling, why=f"{ruling.why}; allowed to differ: {names}")
+    names = [
+        difference.name for difference in differences if difference.name not in meant_to_differ(baseline, candidate)
+    ]
+    if names:
+        ruling = dataclasses.replace(ruling, why=f"{ruling.why}; allowed to differ: {', '.join(names)}")
     return _comparison(baseline, candidate, ruling, differences, evidence)
 
 
@@ -3208,6 +3541,7 @@ def _comparison(
     host_differs = any(difference.field is ComparableField.HOST for difference in differences)
     pairs = evidence.pairs if evidence and not host_differs else {}
     arms = (_arm(baseline), _arm(candidate))
+    varied = varied_on_purpose(baseline, candidate)
     return Comparison(
         schema=COMPARISON_SCHEMA,
         schema_version=SCHEMA_VERSION,
@@ -3215,7 +3549,7 @@ def _comparison(
         verdict=ruling.verdict,
         decided_by=ruling.decided_by,
         reason=ruling.reason,
-        why=ruling.why,
+        why=f"{ruling.why}; varied on purpose: {', '.join(varied)}" if varied else ruling.why,
         metric=ruling.metric,
         n=SampleCounts(arms[0].complete_samples, arms[1].complete_samples),
         p=None if ruling.p is None else float(ruling.p),
@@ -3228,8 +3562,12 @@ def _comparison(
         topology=evidence.topology if evidence else None,
         renames=evidence.renames if evidence else (),
         identities=evidence.identities if evidence else None,
+        options=option_changes(baseline, candidate),
         findings=_finding_changes(baseline, candidate),
         differences=differences,
+        varied=varied,
+        receipts=option_receipts(baseline, candidate, evidence.identities) if evidence else (),
+        output=compare_output(baseline, candidate) if evidence else None,
         baseline=arms[0],
         candidate=arms[1],
         warnings=comparison_warnings(baseline, candidate, ruling, evidence),
@@ -3246,6 +3584,7 @@ def _arm(report: Report) -> Arm:
         git_dirty=environment.git_dirty,
         complete_samples=len(complete_runs(report)),
         requested_samples=report.options.samples,
+        cwd=report.cwd,
     )
 
 
@@ -3268,6 +3607,52 @@ def _finding_changes(baseline: Report, candidate: Report) -> FindingChanges:
     )
 
 
+@dataclass
+class ModuleOptions:
+    """The hashes of a module at one device and block_dim, and the values of each of its options, in order."""
+
+    hashes: dict[str | None, None]
+    values: dict[str, dict[str, None]]
+
+
+def option_changes(baseline: Report, candidate: Report) -> OptionChanges:
+    """Options of modules that both reports have: which differ, and which the candidate assigned in vain."""
+    before, after = _module_options(baseline), _module_options(candidate)
+    arrived = [
+        OptionChange(
+            option,
+            *place_,
+            baseline=tuple(before[place_].values.get(option, ())),
+            candidate=tuple(after[place_].values.get(option, ())),
+            hash_moved=set(before[place_].hashes) != set(after[place_].hashes),
+        )
+        for place_ in before
+        if place_ in after and before[place_].values and after[place_].values
+        for option in sorted(before[place_].values.keys() | after[place_].values.keys())
+        if set(before[place_].values.get(option, ())) != set(after[place_].values.get(option, ()))
+    ]
+    missed: dict[MissedOption, None] = {}
+    for measured in complete_samples(candidate.samples)[:1]:
+        for load in loads_of(measured.cold):
+            for option in load.unreached:
+                values = (option.module_value, option.config_value)
+                missed[MissedOption(option.name, load.name, load.device, load.block_dim, *values)] = None
+    return OptionChanges(tuple(arrived), tuple(missed))
+
+
+def _module_options(report: Report) -> dict[Place, ModuleOptions]:
+    """By name, device and block_dim, from the cold run of the first complete sample."""
+    found: dict[Place, ModuleOptions] = {}
+    for measured in complete_samples(report.samples)[:1]:
+        for process in measured.cold.processes:
+            for load in process.loads:
+                module = found.setdefault((load.name, load.device, load.block_dim), ModuleOptions({}, {}))
+                module.hashes[load.hash] = None
+                for name, value in options_of(process, load).items():
+                    module.values.setdefault(name, {})[value] = None
+    return found
+
+
 # Step 1: comparable?
 
 
@@ -3276,11 +3661,35 @@ def field_differences(
 ) -> tuple[FieldDifference, ...]:
     """Every property of the set-up that differs. What a report without a complete sample could not tell is none."""
     differences = []
+    meant = meant_to_differ(baseline, candidate)
     for (field, name, before), (_, _, after) in zip(_fields(baseline), _fields(candidate), strict=True):
         untold = (before is None and not complete_runs(baseline)) or (after is None and not complete_runs(candidate))
         if before != after and not untold:
-            differences.append(FieldDifference(field, name, before, after, field in allowed))
+            differences.append(FieldDifference(field, name, before, after, field in allowed or name in meant))
     return tuple(differences)
+
+
+def meant_to_differ(baseline: Report, candidate: Report) -> set[str]:
+    """Names of the properties that the experiment of both reports varies."""
+    return {f"--{varied.value}" for varied in set(baseline.options.varied) & set(candidate.options.varied)}
+
+
+def varied_on_purpose(baseline: Report, candidate: Report) -> tuple[str, ...]:
+    """What the experiment that both reports belong to varied between them, for a reader; empty without one."""
+    before, after = baseline.options, candidate.options
+    meant = set(before.varied) & set(after.varied)
+    found = []
+    if Varied.TREE in meant and (baseline.cwd, before.revision) != (candidate.cwd, after.revision):
+        found.append(f"tree {before.revision or baseline.cwd} against {after.revision or candidate.cwd}")
+    for varied, word, old, new in (
+        (Varied.ENV, "env", before.env, after.env),
+        (Varied.SET, "set", before.set, after.set),
+    ):
+        if varied not in meant:
+            continue
+        for arm, own, other in (("baseline", old, new), ("candidate", new, old)):
+            found += [f"--{arm}-{word} {name}={own[name]}" for name in own if other.get(name) != own[name]]
+    return tuple(found)
 
 
 def _fields(report: Report) -> list[tuple[ComparableField, str, str | None]]:
@@ -3302,6 +3711,7 @@ def _fields(report: Report) -> list[tuple[ComparableField, str, str | None]]:
         (ComparableField.HOST, "operating system", environment.os),
         (ComparableField.HOST, "architecture", environment.architecture),
         (ComparableField.OPTIONS, "--env", " ".join(f"{k}={v}" for k, v in sorted(options.env.items())) or "none"),
+        (ComparableField.OPTIONS, "--set", " ".join(f"{k}={v}" for k, v in sorted(options.set.items())) or "none"),
         (ComparableField.OPTIONS, "--inherit-tmpdir", "yes" if options.inherit_tmpdir else "no"),
         (ComparableField.OPTIONS, "--expect-exit", str(options.expect_exit)),
         (ComparableField.OPTIONS, "--demo", "yes" if options.demo else "no"),
@@ -3819,7 +4229,7 @@ def _differing_parts(one: LaunchView | None, other: LaunchView | None) -> str:
     }
     # The content digests the argument types too, so another content says more only where those are equal.
     parts["what the kernel computes"] = one.content != other.content and one.args == other.args
-    return f" (another {', '.join(part for part, differs in parts.items() if differs)})"
+    return f" (different: {', '.join(part for part, differs in parts.items() if differs)})"
 
 
 def kernel_name(key: str) -> str:
@@ -3982,29 +4392,36 @@ def choose_measure(
 ) -> DecidedBy:
     """What to judge by: see DecidedBy.
 
-    WARM where the cold facts are equal and the warm ones are not: other warm builds or loads, or a warm time that is
-    not half of the other (and matters next to the cold run). CLOCK where the sum over builds says little: builds
-    overlapped in either report, or both build the very same.
+    WARM where the cold facts are equal and the warm ones are not: other warm builds; or the very same cold builds, and
+    warm loads that differ enough to matter. CLOCK where the sum over builds says little: builds overlapped in either
+    report, or both build the very same.
     """
     moved = {fact.fact for fact in facts if fact.baseline != fact.candidate}
-    if moved <= {Fact.WARM_BUILDS} and (moved or _warm_loads_differ(baseline, candidate, pairs)):
+    length = _common_hash_length((*baseline.identities, *candidate.identities))
+    same_builds = Fact.GENERATED_SOURCE_BYTES not in moved and (
+        _builds(baseline.identities, length) == _builds(candidate.identities, length)
+    )
+    if moved == {Fact.WARM_BUILDS}:
+        return DecidedBy.WARM
+    if not moved and same_builds and _warm_loads_differ(baseline, candidate, pairs):
         return DecidedBy.WARM
     overlaps = [_summary(report).overlap_factor for report in (baseline, candidate)]
     if any(overlap is not None and overlap.median > OVERLAP_LIMIT for overlap in overlaps):
         return DecidedBy.CLOCK
-    length = _common_hash_length((*baseline.identities, *candidate.identities))
-    same_builds = _builds(baseline.identities, length) == _builds(candidate.identities, length)
-    same_bytes = Fact.GENERATED_SOURCE_BYTES not in moved
-    return DecidedBy.CLOCK if same_builds and same_bytes else DecidedBy.TIMED
+    return DecidedBy.CLOCK if same_builds else DecidedBy.TIMED
 
 
 def _warm_loads_differ(baseline: Report, candidate: Report, pairs: dict[Metric, tuple[Timed, Timed]]) -> bool:
-    if _warm_loads(baseline) != _warm_loads(candidate):
-        return True
+    """Whether the warm runs load another number of times, or one takes more than twice as long, and it matters.
+
+    The last part keeps a millisecond more or less of cached loads from deciding over seconds of compiling.
+    """
     if Metric.WARM_MODULE not in pairs or Metric.COLD_WALL not in pairs:
         return False
     less, more = sorted(figure.median for figure in pairs[Metric.WARM_MODULE])
-    return more > 2 * less and more - less > 0.01 * pairs[Metric.COLD_WALL][0].median
+    if more - less <= 0.01 * pairs[Metric.COLD_WALL][0].median:
+        return False
+    return more > 2 * less or _warm_loads(baseline) != _warm_loads(candidate)
 
 
 def _warm_loads(report: Report) -> dict[str, int]:
@@ -4214,10 +4631,126 @@ def _evidence_warnings(baseline: Report, candidate: Report, ruling: Ruling, evid
             " have changed between them; measure both again, interleaved"
         )
         notices.append(Notice("machine-moved", text))
-    digests = [{run.output.stdout_digest for run, _ in complete_runs(report)} for report in (baseline, candidate)]
-    if all(len(seen) == 1 for seen in digests) and digests[0] != digests[1]:
-        notices.append(Notice("output-differs", "the program prints something else in the candidate"))
+    output = compare_output(baseline, candidate)
+    if output.state is OutputState.DIFFERS:
+        text = f"the program prints something else in the candidate, {output_place(output)}: numerics may have moved"
+        notices.append(Notice("output-differs", text))
     return notices
+
+
+# The program's output, and where the options of an experiment arrived
+
+
+def compare_output(baseline: Report, candidate: Report) -> OutputChange:
+    """Hold the standard output of both reports against each other; both must have a complete sample."""
+    arms = [complete_runs(report) for report in (baseline, candidate)]
+    for position in (0, 1):
+        for runs in arms:
+            for pair in runs[1:]:
+                change = _output_change(OutputState.VARIES, runs[0][position], pair[position])
+                if change is not None:
+                    return change
+    for position in (0, 1):
+        change = _output_change(OutputState.DIFFERS, arms[0][0][position], arms[1][0][position])
+        if change is not None:
+            return change
+    return OutputChange(OutputState.SAME, None, None)
+
+
+def _output_change(state: OutputState, one: Run, other: Run) -> OutputChange | None:
+    """None where both runs printed the same."""
+    if one.output.stdout_digest == other.output.stdout_digest:
+        return None
+    width = LINE_DIGEST_DIGITS
+    pairs = itertools.zip_longest(
+        *(
+            [run.output.line_digests[start : start + width] for start in range(0, len(run.output.line_digests), width)]
+            for run in (one, other)
+        )
+    )
+    line = next((number for number, (before, after) in enumerate(pairs, 1) if before != after), None)
+    return OutputChange(state, one.kind, line)
+
+
+def output_place(output: OutputChange) -> str:
+    """Where an output differs, in a clause."""
+    where = f"behind line {MAX_LINE_DIGESTS:,}" if output.line is None else f"from line {output.line:,}"
+    return f"{where} of the {output.run.value if output.run else 'cold'} run on"
+
+
+LINE_DIGEST_DIGITS = 8
+MAX_LINE_DIGESTS = 2_000
+
+
+def option_receipts(baseline: Report, candidate: Report, changes: IdentityChanges) -> tuple[OptionReceipt, ...]:
+    """For each option that is set otherwise in the candidate, whether the hash of each module moved, or why not."""
+    before, after = baseline.options.set, candidate.options.set
+    names = [name for name in dict.fromkeys((*after, *before)) if before.get(name) != after.get(name)]
+    seen = [_options_by_place(report) for report in (baseline, candidate)]
+    receipts = []
+    for name in names:
+        assigned = _late_assignment(candidate, name)
+        for moved, modules in ((True, changes.moved), (False, (*changes.same, *changes.unknown))):
+            for item in modules:
+                place = (item.renamed_to or item.name, item.device, item.block_dim)
+                values = seen[0].get((item.name, *place[1:])), seen[1].get(place)
+                outcome, detail = _option_outcome(name, after.get(name), values, moved=moved, assigned=assigned)
+                receipts.append(OptionReceipt(name, after.get(name), item.name, *place[1:], outcome, detail))
+    return tuple(receipts)
+
+
+def _options_by_place(report: Report) -> dict[Place, dict[str, str]]:
+    """The resolved options with which each module was loaded last in the first complete cold run."""
+    found: dict[Place, dict[str, str]] = {}
+    for run, _ in complete_runs(report)[:1]:
+        for process in run.processes:
+            for load in process.loads:
+                if load.option_set is not None:
+                    found[load.name, load.device, load.block_dim] = process.option_sets[load.option_set]
+    return found
+
+
+def _late_assignment(report: Report, name: str) -> ConfigEvent | None:
+    """The program's own last assignment of an option."""
+    events = [
+        event
+        for run, _ in complete_runs(report)[:1]
+        for process in run.processes
+        for event in process.config_events
+        if event.name == name
+    ]
+    return events[-1] if events else None
+
+
+def shows_value(shown: str, text: str) -> bool:
+    """Whether the repr of a configuration value is that of what --set was given as `text`."""
+    return shown in (text, repr(text)) or (shown.startswith("<") and f".{text}:" in shown)
+
+
+def _option_outcome(
+    name: str,
+    value: str | None,
+    values: tuple[dict[str, str] | None, dict[str, str] | None],
+    *,
+    moved: bool,
+    assigned: ConfigEvent | None,
+) -> tuple[OptionOutcome, str]:
+    before, after = values
+    shown = None if after is None else after.get(name)
+    if value is not None and shown is not None and not shows_value(shown, value):
+        if assigned is not None and shown == assigned.after:
+            where = f" at {place(assigned.site)}" if assigned.site else ""
+            return OptionOutcome.ASSIGNED_LATER, f"the program assigned {assigned.after} later{where}; that wins"
+        return OptionOutcome.MODULE_OPTION, f"an option of the module itself says {shown}; that wins"
+    if moved:
+        return OptionOutcome.MOVED, ""
+    if after is None:
+        return OptionOutcome.UNKNOWN, "the options of this module were not seen"
+    if shown is None:
+        return OptionOutcome.NOT_HASHED, "this Warp does not hash the option, so it makes no other module"
+    if before is not None and before.get(name) == shown:
+        return OptionOutcome.HAD_VALUE, f"it was {shown} before"
+    return OptionOutcome.UNKNOWN, "the option arrived, and the hash is the same"
 
 
 def _machine_may_have_moved(evidence: Evidence, ruling: Ruling) -> bool:
@@ -4229,6 +4762,134 @@ def _machine_may_have_moved(evidence: Evidence, ruling: Ruling) -> bool:
     walls = _delta(*pair)
     slower = ruling.verdict is Verdict.REGRESSED
     return walls.outside_band and (walls.change > 0) is slower
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Gates: limits that a report or a comparison must keep
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Gate(str, enum.Enum):
+    """What can be limited; the values are the names of the options."""
+
+    BUILDS = "--max-builds"
+    REBUILDS = "--max-rebuilds"
+    VARIANTS = "--max-variants"
+    WARM_BUILDS = "--max-warm-builds"
+    FINDING = "--fail-on"
+    REGRESSION = "--max-regression"
+
+
+GATE_NOUNS = {
+    Gate.BUILDS: ("build", "builds"),
+    Gate.REBUILDS: ("rebuild", "rebuilds"),
+    Gate.VARIANTS: ("variant", "variants"),
+    Gate.WARM_BUILDS: ("warm build", "warm builds"),
+}
+
+
+@dataclass(frozen=True)
+class Gates:
+    """The limits of one `measure`: at most so many of each in every sample, and none of these findings (mechanisms, or
+    the kinds `redundant` and `hint`)."""
+
+    limits: dict[Gate, int]
+    fail_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A limit that was exceeded: the option as given, what was found instead, and the evidence for it."""
+
+    gate: str
+    found: str
+    evidence: tuple[str, ...]
+    where: Site | None
+
+
+def parse_fail_on(texts: Iterable[str]) -> tuple[str, ...]:
+    """Names of --fail-on, several to a text. Raises InputError for a name that no finding can have."""
+    known = [*(kind.value for kind in FindingKind), *(mechanism.value for mechanism in Mechanism)]
+    by_lower = {name.lower(): name for name in known}
+    found = []
+    for name in (part.strip() for text in texts for part in text.split(",")):
+        if name.lower() not in by_lower:
+            close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+            hint = f"did you mean {by_lower[close[0]]}?" if close else f"known are {', '.join(known)}"
+            raise InputError(f"--fail-on {name!r}: no finding has this name; {hint}")
+        found.append(by_lower[name.lower()])
+    return tuple(dict.fromkeys(found))
+
+
+def gate_violations(report: Report, gates: Gates) -> tuple[Violation, ...]:
+    """Every limit that some complete sample of the report exceeds, with the loads that do."""
+    samples = [counted_loads(sample) for sample in complete_samples(report.samples)]
+    violations = []
+    for gate, limit in gates.limits.items():
+        worst = max((sample[gate] for sample in samples), key=len, default=[])
+        if len(worst) > limit:
+            violations.append(
+                Violation(
+                    f"{gate.value} {limit}",
+                    f"{plural(len(worst), *GATE_NOUNS[gate])}, at most {limit} allowed",
+                    tuple(_limited(map(_load_line, worst))),
+                    next((load.site for load in worst if load.site), None),
+                )
+            )
+    for finding in report.findings:
+        name = next((name for name in (finding.mechanism, finding.kind.value) if name in gates.fail_on), None)
+        if name is not None:
+            violations.append(
+                Violation(f"--fail-on {name}", f"{finding.mechanism}: {finding.text}", finding.evidence, finding.where)
+            )
+    return tuple(violations)
+
+
+def counted_loads(sample: Measured) -> dict[Gate, list[Load]]:
+    """The loads of a sample that each gate counts; as many as the summary of that sample says."""
+    builds = _ordered_builds(sample.cold)
+    rebuilds = [build.load for slot in _build_slots(builds).values() for build in slot[1:]]
+    variants = [built[0].load for by_dim in _block_dims(builds).values() for built in list(by_dim.values())[1:]]
+    return {
+        Gate.BUILDS: [build.load for build in builds],
+        Gate.REBUILDS: rebuilds,
+        Gate.VARIANTS: variants,
+        Gate.WARM_BUILDS: builds_of(sample.warm),
+    }
+
+
+def undecided_gates(report: Report, gates: Gates) -> str | None:
+    """Why limits that seem to be kept cannot be vouched for, if so."""
+    gaps = [gap for gap in report.coverage.gaps if gap.reason not in HARMLESS_GAPS]
+    if not (gates.limits or gates.fail_on) or not gaps:
+        return None
+    return f"the gates cannot be vouched for: {gaps[0].reason.value} ({_clipped(gaps[0].detail, 160)})"
+
+
+def regression_violation(comparison: Comparison, percent: float) -> Violation | None:
+    """Whether the deciding time rose by more than `percent`, and the samples support it."""
+    delta = comparison.deltas.get(comparison.metric) if comparison.metric else None
+    if comparison.verdict is not Verdict.REGRESSED or delta is None:
+        return None
+    if delta.percent is not None and delta.percent <= percent:
+        return None
+    rise = f"{delta.change:+,.1f} ms" if delta.percent is None else f"{delta.percent:+,.1f} %"
+    metric = comparison.metric.value if comparison.metric else ""
+    values = "; ".join(
+        f"{name} {', '.join(f'{value:,.1f}' for value in figure.values[:12])} ms"
+        for name, figure in (("baseline", delta.baseline), ("candidate", delta.candidate))
+    )
+    return Violation(f"--max-regression {percent:g}", f"{metric} {rise}", (f"{metric}: {values}", comparison.why), None)
+
+
+def undecided_regression(comparison: Comparison, percent: float) -> str | None:
+    """Why it cannot be told whether the limit is kept, where the medians say that it is not but the samples do not."""
+    delta = comparison.deltas.get(comparison.metric) if comparison.metric else None
+    if comparison.verdict is not Verdict.INCONCLUSIVE or delta is None or not delta.outside_band:
+        return None
+    if delta.percent is None or delta.percent <= percent:
+        return None
+    return f"--max-regression {percent:g} cannot be decided: {comparison.why}"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -4428,24 +5089,34 @@ SMALL_SHARE = 0.10
 ROW_LIMITS = (40, 25, 16, 10, 6, 4, 2)
 
 
-def render_report(report: Report, *, stderr_tail: Sequence[str] = (), saved_to: str | None = None) -> str:
+def render_report(
+    report: Report,
+    *,
+    stderr_tail: Sequence[str] = (),
+    saved_to: str | None = None,
+    violations: Sequence[Violation] = (),
+) -> str:
     """A report as text of at most `MAX_LINES` lines and `MAX_CHARACTERS` characters, without colour.
 
     `stderr_tail` holds the last lines that a failed run wrote to its standard error; `saved_to` is the file that the
-    report was saved to.
+    report was saved to; `violations` are the gates that it exceeds.
     """
     text = ""
     for rows in ROW_LIMITS:
-        lines = [_clip(printable(line), WIDTH).rstrip() for line in _report_lines(report, rows, stderr_tail, saved_to)]
+        made = _report_lines(report, rows, stderr_tail, saved_to, violations)
+        lines = [_clip(printable(line), WIDTH).rstrip() for line in made]
         text = "\n".join(lines) + "\n"
         if len(lines) <= MAX_LINES and len(text) <= MAX_CHARACTERS:
             break
     return text
 
 
-def _report_lines(report: Report, rows: int, stderr_tail: Sequence[str], saved_to: str | None) -> list[str]:
+def _report_lines(
+    report: Report, rows: int, stderr_tail: Sequence[str], saved_to: str | None, violations: Sequence[Violation]
+) -> list[str]:
     sections = [
         [*_headline(report), *_failure_lines(report, rows, stderr_tail), *_coverage_lines(report, rows)],
+        [_from_here(line, report) for line in violation_lines(violations, rows)],
         _subject_lines(report),
         _finding_lines(report, rows),
         _figure_lines(report),
@@ -4601,10 +5272,9 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
     avoidable = [finding.avoidable_ms for finding in report.findings if finding.avoidable_ms is not None]
     redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
     saved = f"; {duration(math.fsum(avoidable))} of the module time is avoidable" if avoidable else ""
-    seen = " in what was seen" if report.coverage.gaps else ""
     lines = [f"FINDINGS  {redundant} redundant, {plural(len(report.findings) - redundant, 'hint')}{saved}"]
     if not redundant:
-        lines.append(f"  No redundant work was found{seen}. Whether every module and option is needed was not tested.")
+        lines += _no_redundant_builds(report)
     shown, more = _shown(report.findings, max(2, rows // 2), "findings")
     for number, finding in enumerate(shown, 1):
         known = f", avoidable {duration(finding.avoidable_ms)}" if finding.avoidable_ms is not None else ""
@@ -4616,6 +5286,34 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
         evidence, rest = _shown(finding.evidence, min(5, rows // 2), "lines of evidence")
         lines += [f"     - {_from_here(line, report)}" for line in evidence]
         lines += [f"   {line}" for line in rest]
+    return lines + more
+
+
+def _no_redundant_builds(report: Report) -> list[str]:
+    """That nothing redundant was found, and what this does not rule out."""
+    seen = " in what was seen" if report.coverage.gaps else ""
+    loads = [load for sample in complete_samples(report.samples) for load in loads_of(sample.cold)]
+    open_questions = ["what the gaps above hide"] if report.coverage.gaps else []
+    if not any(load.device.startswith("cuda") for load in loads):
+        open_questions.append(
+            "what only CUDA shows (CS-5 and CS-12 there, CS-7, CS-13), as no module was loaded for it"
+        )
+    open_questions.append("paths that this command did not take")
+    open_questions.append("whether every module and option is needed")
+    return _wrapped(f"No redundant builds were found{seen}. Not ruled out: {'; '.join(open_questions)}.", "  ", 3)
+
+
+def violation_lines(violations: Sequence[Violation], rows: int) -> list[str]:
+    """The gates that are exceeded, with evidence."""
+    if not violations:
+        return []
+    lines = [f"GATE EXCEEDED ({len(violations)})"]
+    shown, more = _shown(violations, max(2, rows // 2), "gates")
+    for violation in shown:
+        lines += _wrapped(f"- {violation.gate}: {violation.found}", "  ", 3)
+        evidence, rest = _shown(violation.evidence, min(5, rows // 2), "lines of evidence")
+        lines += [f"      {line}" for line in evidence]
+        lines += [f"    {line}" for line in rest]
     return lines + more
 
 
@@ -4654,7 +5352,10 @@ def _figure_lines(report: Report) -> list[str]:
         ("  code generation", summary.codegen_ms),
         ("  link-time optimisation", summary.lto_ms),
         ("  native compile", summary.native_compile_ms),
+        ("    of it precompiled headers", _phase_of_builds(report, lambda phases: phases.header_ms or 0.0)),
+        ("  installation", _phase_of_builds(report, lambda phases: phases.install_ms)),
         ("  binary load", summary.load_ms),
+        ("  left over", _phase_of_builds(report, lambda phases: phases.rest_ms)),
         ("hashing before builds", summary.hash_ms),
         ("loads that failed", summary.error_ms),
         ("warm loads, sum of Warp's timers", summary.warm_module_ms),
@@ -4676,8 +5377,31 @@ def _figure_lines(report: Report) -> list[str]:
         "TIMES",
         *table(["", "median ms", "MAD", "n"], "lrrr", rows),
         *([f"  The parts of {partial} are not known and not in the rows below the sum."] if partial else []),
+        *_header_lines(report),
         *_where_it_goes(report),
     ]
+
+
+def _phase_of_builds(report: Report, part: Callable[[Phases], float]) -> Timed | None:
+    """A phase summed over the builds of each complete sample's cold run; None where the samples are not there."""
+    sums = [
+        math.fsum(part(load.phases) for load in builds_of(sample.cold) if load.phases)
+        for sample in complete_samples(report.samples)
+    ]
+    return timed(sums) if sums else None
+
+
+def _header_lines(report: Report) -> list[str]:
+    """The precompiled headers of the first cold run, where there are several: one a thread and block_dim."""
+    headers = [
+        f"{duration(load.phases.header_ms)} on thread {load.thread} of process {process.path}"
+        f" for {load.device}{_at_dim(load.block_dim)}"
+        for sample in complete_samples(report.samples)[:1]
+        for process in sample.cold.processes
+        for load in process.loads
+        if load.is_build and load.phases and load.phases.header_ms
+    ]
+    return _wrapped(f"Precompiled headers: {_listed(headers, 6)}.", "  ", 3) if len(headers) > 1 else []
 
 
 def _parts_unknown(report: Report) -> str:
@@ -4880,10 +5604,11 @@ MAX_CELL_CHARACTERS = 60
 
 
 class TextFormat(str, enum.Enum):
-    """How a result is written for readers."""
+    """How a result is written: for a terminal, for a job summary or comment, or as annotations of a GitHub workflow."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
+    GITHUB = "github"
 
 
 @dataclass(frozen=True)
@@ -4902,16 +5627,24 @@ def markdown_text(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\`*_{}[]#|~$" else entities.get(c, c) for c in text)
 
 
-def render_comparison(comparison: Comparison, style: TextFormat) -> str:
-    """The text of `compare`: the verdict, why, and the tables; at most 120 lines and 10,000 characters."""
+def render_comparison(
+    comparison: Comparison, style: TextFormat, violations: Sequence[Violation] = (), here: str = ""
+) -> str:
+    """The text of `compare`: the verdict, why, and the tables; at most 120 lines and 10,000 characters. `here` is the
+    directory that files of annotations are relative to."""
     by = f" ({comparison.decided_by.value})" if comparison.decided_by else ""
     by += f" on {comparison.on}, offline" if comparison.on else ""
     why = printable(comparison.why, 1_000)
+    if style is TextFormat.GITHUB:
+        plain = [f"{comparison.verdict.value}: {why}"]
+        return render_annotations(comparison_annotations(comparison, violations), plain, here)
     if style is TextFormat.MARKDOWN:
         lines = [f"**{comparison.verdict.value.upper()}**{by}: {markdown_text(why)}"]
     else:
         lines = [f"{comparison.verdict.value.upper()}{by}: {why}"]
-    for table in _comparison_tables(comparison):
+    for table in (_violations_table(violations), *_comparison_tables(comparison)):
+        if not table.rows:
+            continue
         lines += ["", *_render_table(table, style)]
     return bounded_text(lines)
 
@@ -4962,7 +5695,11 @@ def _comparison_tables(comparison: Comparison) -> list[Table]:
         *_topology_tables(comparison),
         _times_table(comparison),
         _facts_table(comparison),
+        _output_table(comparison),
+        _null_table(comparison.null_test),
         *_module_tables(comparison),
+        # What --set says of its own options is the fuller account.
+        *([_receipts_table(comparison.receipts)] if comparison.receipts else _option_tables(comparison.options)),
         Table(
             "Findings",
             ("", "mechanism", "module", "cost"),
@@ -5068,9 +5805,254 @@ def _module_tables(comparison: Comparison) -> list[Table]:
     return [Table(f"Modules: {told}{nothing}", ("hash", "module", "at", "baseline", "candidate"), rows)]
 
 
+def _option_tables(options: OptionChanges) -> list[Table]:
+    arrived = tuple(
+        (
+            item.option,
+            item.module,
+            item.device if item.block_dim is None else f"{item.device}, {item.block_dim}",
+            ", ".join(item.baseline) or "-",
+            ", ".join(item.candidate) or "-",
+            "moved" if item.hash_moved else "did not move",
+        )
+        for item in options.arrived
+    )
+    missed = tuple(
+        (
+            item.option,
+            item.module,
+            item.device if item.block_dim is None else f"{item.device}, {item.block_dim}",
+            item.kept,
+            item.assigned,
+        )
+        for item in options.missed
+    )
+    return [
+        Table("Options that arrived", ("option", "module", "at", "baseline", "candidate", "hash"), arrived),
+        Table(
+            "Options that never arrived: the candidate assigned them in warp.config after the module was created",
+            ("option", "module", "at", "module has", "warp.config has"),
+            missed,
+        ),
+    ]
+
+
+def _output_table(comparison: Comparison) -> Table:
+    """What the program's own output says; a hint, never a proof."""
+    output = comparison.output
+    if output is None:
+        return Table("Output", (), ())
+    texts = {
+        OutputState.SAME: "the same in all runs",
+        OutputState.DIFFERS: "differs between the reports",
+        OutputState.VARIES: "differs between samples of one report, so it cannot be compared",
+    }
+    where = "" if output.state is OutputState.SAME else f", {output_place(output)}"
+    return Table(
+        "Standard output without Warp's lines (a hint on numerics, no proof)",
+        ("output",),
+        ((texts[output.state] + where,),),
+        cell_limit=160,
+    )
+
+
+def _null_table(test: NullTest | None) -> Table:
+    """How often the verdict would be wrong here."""
+    if test is None:
+        return Table("", (), ())
+    rows = tuple(
+        (
+            metric.value,
+            with_mad(figure.pooled),
+            f"{figure.improved_percent:.1f} %",
+            f"{figure.regressed_percent:.1f} %",
+            str(figure.needed_samples or f"more than {MAX_JUDGED_SAMPLES}"),
+        )
+        for metric, figure in test.figures.items()
+    )
+    effect = f"samples for {test.effect_percent:g} %"
+    title = f"The same tree as both arms of {test.samples_an_arm}: how often dealing its samples out anew is called so"
+    return Table(title, ("decided by", "all samples", "improved", "regressed", effect), rows)
+
+
+def _receipts_table(receipts: Sequence[OptionReceipt]) -> Table:
+    """Where each option that was set arrived; modules that it reached in one row."""
+    rows = []
+    for option in dict.fromkeys((receipt.option, receipt.value) for receipt in receipts):
+        own = [receipt for receipt in receipts if (receipt.option, receipt.value) == option]
+        name = option[0] if option[1] is None else f"{option[0]}={option[1]}"
+        reached = [receipt.module for receipt in own if receipt.outcome is OptionOutcome.MOVED]
+        if reached:
+            rows.append((name, "moved", _listed(reached, 6), ""))
+        rows += [
+            (name, receipt.outcome.value, receipt.module, receipt.detail)
+            for receipt in own
+            if receipt.outcome is not OptionOutcome.MOVED
+        ]
+    return Table("Where the options arrived", ("option", "hash", "module", "why"), tuple(rows), cell_limit=90)
+
+
+def _violations_table(violations: Sequence[Violation]) -> Table:
+    rows = tuple(
+        (violation.gate if not index else "", line)
+        for violation in violations
+        for index, line in enumerate((violation.found, *violation.evidence))
+    )
+    return Table(f"GATE EXCEEDED ({len(violations)})", ("gate", "found"), rows, cell_limit=300)
+
+
 def _hash_cell(hashes: Sequence[str]) -> str:
     shown = " ".join(text[:7] for text in hashes[:4])
     return f"{shown} and {len(hashes) - 4} more" if len(hashes) > 4 else shown or "-"
+
+
+# Markdown of a report, and annotations of a GitHub workflow
+
+MAX_ANNOTATIONS = 40  # GitHub shows 10 warnings a step and 50 annotations a job
+
+
+def render_markdown(report: Report, violations: Sequence[Violation] = (), stderr_tail: Sequence[str] = ()) -> str:
+    """A report for a job summary or a comment: at most 120 lines and 10,000 characters, hidden rows counted."""
+    head = [*_headline(report), *_failure_lines(report, 6, stderr_tail), *_coverage_lines(report, 6)]
+    lines = [f"**{markdown_text(head[0])}**", *(f"{markdown_text(line.strip())}  " for line in head[1:])]
+    lines += ["", f"Program: {markdown_text(_clip(shlex.join(report.command), 200))}"]
+    redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
+    found = f"Findings: {redundant} redundant, {plural(len(report.findings) - redundant, 'hint')}"
+    tables = [
+        _violations_table(violations),
+        Table(
+            found,
+            ("finding", "kind", "cost", "avoidable", "what", "where"),
+            tuple(
+                (
+                    finding.mechanism,
+                    finding.kind.value,
+                    duration(finding.cost_ms),
+                    "-" if finding.avoidable_ms is None else duration(finding.avoidable_ms),
+                    finding.text,
+                    place(finding.where) if finding.where else "-",
+                )
+                for finding in report.findings
+            ),
+            cell_limit=300,
+        ),
+        *_figure_tables(report),
+        Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in report.warnings), cell_limit=300),
+    ]
+    for table in tables:
+        if table.rows:
+            lines += ["", *(_from_here(line, report) for line in _render_table(table, TextFormat.MARKDOWN))]
+    return bounded_text(lines)
+
+
+def _figure_tables(report: Report) -> list[Table]:
+    """Counts, times and modules of a report, as tables."""
+    summary = report.summary
+    if summary is None:
+        return []
+    counts = exact_facts(summary)
+    times = [
+        (field.name, f"{value.median:,.1f}", f"{value.mad:,.1f}", str(len(value.values)))
+        for field in dataclasses.fields(Summary)
+        if field.name.endswith("_ms") and isinstance(value := getattr(summary, field.name), Timed) and any(value.values)
+    ]
+    modules = sorted(report.identities, key=lambda record: -record.ms.median)
+    rows = tuple(
+        (
+            record.name,
+            _short(record.hash),
+            record.device if record.block_dim is None else f"{record.device}, {record.block_dim}",
+            _statuses([record.cold]),
+            _statuses([record.warm]),
+            f"{record.ms.median:,.1f}",
+        )
+        for record in modules
+    )
+    return [
+        Table("Counts", tuple(name for name, _ in counts), (tuple(f"{value:,}" for _, value in counts),)),
+        Table("Times (ms)", ("", "median", "MAD", "n"), tuple(times)),
+        Table("Modules", ("module", "hash", "at", "cold", "warm", "ms"), rows),
+    ]
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A message of a workflow at a place in the source; `level` is `error`, `warning` or `notice`."""
+
+    level: str
+    title: str
+    text: str
+    where: Site | None
+    root: str
+
+
+def render_annotations(annotations: Sequence[Annotation], rest: Sequence[str], here: str) -> str:
+    """Workflow commands, one a line and at most 40, then plain lines; files are relative to `here`, or to the program's
+    own directory."""
+    lines = []
+    for annotation in annotations[:MAX_ANNOTATIONS]:
+        properties = []
+        if annotation.where is not None:
+            file = _relative(annotation.where.file, (here, annotation.root))
+            properties = [("file", file), ("line", str(annotation.where.line))] if file else []
+        properties.append(("title", annotation.title))
+        shown = ",".join(f"{name}={_property(value)}" for name, value in properties)
+        lines.append(f"::{annotation.level} {shown}::{_message(annotation.text)}")
+    hidden = len(annotations) - MAX_ANNOTATIONS
+    if hidden > 0:
+        lines.append(f"::notice title=warp-compile-probe::and {hidden} more, in --json FILE")
+    # A line of the program's own words must not be taken for a command.
+    lines += [f" {line}" if line.startswith("::") else line for line in map(printable, rest)]
+    return "\n".join(lines) + "\n"
+
+
+def _message(text: str) -> str:
+    """The data of a workflow command: what would end it is percent-encoded."""
+    encoded = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(encoded)
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _relative(file: str, folders: Sequence[str]) -> str | None:
+    """A path as seen from the first folder that holds it; None outside of all, where GitHub could not show it."""
+    if not os.path.isabs(file):
+        return file
+    inside = (folder.rstrip(os.sep) + os.sep for folder in folders if folder)
+    return next((file[len(folder) :] for folder in inside if file.startswith(folder)), None)
+
+
+def report_annotations(report: Report, violations: Sequence[Violation]) -> list[Annotation]:
+    """Exceeded gates as errors, redundant work as warnings, hints as notices."""
+    found = [_violation_annotation(violation, report.cwd) for violation in violations]
+    told = {(violation.found, violation.where) for violation in violations}
+    untold = (one for one in report.findings if (f"{one.mechanism}: {one.text}", one.where) not in told)
+    return [*found, *(_finding_annotation(finding, report.cwd) for finding in untold)]
+
+
+def comparison_annotations(comparison: Comparison, violations: Sequence[Violation]) -> list[Annotation]:
+    """The verdict, exceeded gates, and the findings that only the candidate has."""
+    root = comparison.candidate.cwd
+    level = "error" if comparison.verdict.exit_code is not ExitCode.OK else "notice"
+    return [
+        Annotation(level, f"Warp compile time: {comparison.verdict.value}", comparison.why, None, root),
+        *(_violation_annotation(violation, root) for violation in violations),
+        *(_finding_annotation(finding, root) for finding in comparison.findings.new),
+    ]
+
+
+def _violation_annotation(violation: Violation, root: str) -> Annotation:
+    text = "\n".join((violation.found, *violation.evidence))
+    return Annotation("error", f"gate exceeded: {violation.gate}", text, violation.where, root)
+
+
+def _finding_annotation(finding: Finding, root: str) -> Annotation:
+    level = "warning" if finding.kind is FindingKind.REDUNDANT else "notice"
+    saved = "" if finding.avoidable_ms is None else f", {duration(finding.avoidable_ms)} avoidable"
+    text = f"{finding.text} (cost {duration(finding.cost_ms)}{saved})"
+    return Annotation(level, finding.mechanism, text, finding.where, root)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -5092,7 +6074,8 @@ MAX_DISTINCT_LAUNCHES = 100000  # beyond, dims are no longer told apart
 MAX_HOOK_ERRORS = 20
 MAX_CONFIG_EVENTS = 200
 MAX_STATES = 5000  # module states described a process; what comes after has no known cause
-MAX_TEXT = 400  # characters kept of a constant's or static value's repr
+MAX_TEXT = 400  # characters kept of a value's repr, of a word of a command line
+PROCESS_VARIABLE = "_WARP_COMPILE_PROBE_PROCESS"  # tells a child the name of its parent's record
 
 
 def encode(value: Any) -> str:
@@ -5105,20 +6088,40 @@ def encode(value: Any) -> str:
         return "false"
     if isinstance(value, str):
         return encode_string(value)
-    if isinstance(value, (int, float)):
-        return repr(value)
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        text = float.__repr__(value)
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(text, text)
     if isinstance(value, dict):
-        return "{" + ",".join(encode_string(str(key)) + ":" + encode(item) for key, item in value.items()) + "}"
+        return "{" + ",".join(encode_string(key) + ":" + encode(item) for key, item in value.items()) + "}"
     return "[" + ",".join(encode(item) for item in value) + "]"
 
 
 def text_of(value: Any) -> str:
-    """A bounded repr that never raises, for values of the target."""
+    """A repr that never raises, for values of the target; of a long one the beginning and a digest."""
     try:
         text = repr(value)
     except Exception as error:
         text = f"<{type(value).__name__}: repr failed with {type(error).__name__}>"
-    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "..."
+    if len(text) <= MAX_TEXT:
+        return text
+    from hashlib import sha256
+
+    return f"{text[:MAX_TEXT]}... {sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def pack(ids: Any) -> str:
+    """Launch numbers, a buffer of 4-byte integers, as text."""
+    from base64 import b64encode
+    from zlib import compress
+
+    return b64encode(compress(ids, 1)).decode("ascii")
+
+
+def is_in_folder(path: str, folder: str) -> bool:
+    """Whether a path is that of a folder or of something in it."""
+    return (path + os.sep).startswith(folder + os.sep)
 
 
 def command_line() -> list[str]:
@@ -5129,6 +6132,37 @@ def command_line() -> list[str]:
         return [word.decode("utf-8", "replace")[:MAX_TEXT] for word in words[:40]]
     except OSError:
         return [str(word)[:MAX_TEXT] for word in getattr(sys, "orig_argv", [])[:40]]
+
+
+def option_value(kinds: Any, members: Any, text: str) -> Any:
+    """What `text` stands for as a value of a configuration option; `kinds` are the names of its types, `members` those
+    of its enum, if it is one. Raises ValueError saying what was expected."""
+    if text == "None" and ("None" in kinds or "NoneType" in kinds or "Optional" in kinds):
+        return None
+    if "bool" in kinds and text in ("True", "False"):
+        return text == "True"
+    for kind, convert in (("int", int), ("float", float)):
+        if kind in kinds:
+            try:
+                return convert(text)
+            except ValueError:
+                pass
+    if text in members:
+        return members[text]
+    if "str" in kinds:
+        return text
+    known = [("bool", "True or False"), ("int", "an integer"), ("float", "a number"), ("NoneType", "None")]
+    words = [words for kind, words in known if kind in kinds] + list(members)
+    raise ValueError("expected " + (" or ".join(words) or "a value that can be written as text") + ", found " + text)
+
+
+def option_kinds(annotation: Any) -> Any:
+    """The names of the types of a configuration option, from its annotation: a text, a type, or None without one."""
+    import re
+
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", None) or str(annotation)
+    kinds = set(re.findall(r"bool|int|float|str|None|Optional", text)) if annotation is not None else set()
+    return kinds | ({"Optional"} if "Optional" in str(annotation) else set())
 
 
 class LoadRecord:
@@ -5170,8 +6204,27 @@ class HashFrame:
         self.adjoints: list[str] = []  # digests of bodies
         self.functions: dict[str, str] = {}  # key -> digest
         self.constants: dict[str, str] = {}
-        self.types: list[str] = []
+        self.types: list[list[str]] = []  # [name, type code]
         self.calls: list[str] = []
+
+    def add_function(self, key: str, digest: str) -> None:
+        """Note a function; further ones of the same key (closures, say) get primes."""
+        while self.functions.setdefault(key, digest) != digest:
+            key += "'"
+
+
+class GraphContent:
+    """What a graph holds: the numbers of its launches, and whether more of them run than were seen."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.unknown = False
+        self.number: int | None = None  # of one replay, once it was described
+
+    def packed(self) -> bytes:
+        from array import array
+
+        return array("I", self.numbers).tobytes()
 
 
 class Stream:
@@ -5180,20 +6233,21 @@ class Stream:
     Slot 0 of `slots` holds the sequence number of the next flush, then come the numbers up to the first zero.
     """
 
-    def __init__(self, recorder: Recorder, size: int) -> None:
+    def __init__(self, recorder: Recorder, thread: int, size: int) -> None:
         import mmap
 
         self.recorder = recorder
-        self.thread = next(recorder.thread_numbers)
+        self.thread = thread
         self.sequence = 1
         self.position = 1
         self.mapped = True
+        path = f"{recorder.base}.{thread}.ids"
         try:
-            path = f"{recorder.base}.{self.thread}.ids"
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             try:
                 # Real blocks, not a hole: a store into a mapped hole of a full disk kills the process.
                 if os.write(descriptor, bytes(4 * (size + 1))) != 4 * (size + 1):
+                    os.unlink(path)
                     raise OSError("short write")
                 buffer = mmap.mmap(descriptor, 4 * (size + 1))
             finally:
@@ -5212,93 +6266,93 @@ class Stream:
         self.position += 1
 
     def flush(self) -> None:
+        """Move the numbers to the record. Whenever a kill comes, slot 0 tells whether they are there already: it is
+        counted up only when the slots are empty again."""
         end = self.position
         if end > 1:
-            from base64 import b64encode
-            from zlib import compress
-
-            packed = b64encode(compress(self.slots[1:end].tobytes(), 1)).decode("ascii")
-            self.recorder.emit({"t": "ids", "thread": self.thread, "sequence": self.sequence, "z": packed})
+            line = {"t": "ids", "thread": self.thread, "sequence": self.sequence, "z": pack(self.slots[1:end])}
+            self.recorder.emit(line)
+            self.slots[1:end] = memoryview(bytes(4 * (end - 1))).cast("I")
             self.sequence += 1
             self.slots[0] = self.sequence
-            self.slots[1:end] = memoryview(bytes(4 * (end - 1))).cast("I")
             self.position = 1
 
 
 class Recorder:
-    """State of the recorder in one process; `start` makes the only instance."""
+    """State of the recorder in one process; `bootstrap` makes the only instance."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.config = config
-        self.begin(None)
+        self.replaced: list[tuple[str, Any, Any]] = []
+        self.entry_numbers = itertools.count(1)
+        self.kernel_numbers = itertools.count(1)
+        self.entries: dict[Any, dict[Any, int]] = {}
+        self.adjoint_entries: dict[Any, dict[Any, int]] = {}
+        self.use_main_stream: list[Any] = []
+        self.kernel_of_hooks: dict[Any, int] = {}
+        self.cuda_hooks: dict[int, tuple[Any, bool, Any]] = {}
+        self.distinct = 0
+        self.pending_states: dict[str, dict[str, Any]] = {}
+        self.written: set[str] = set()
+        self.twins: list[Twin] = []
+        self.begin("exec")
 
-    def begin(self, inherited: dict[str, Any] | None) -> None:
-        """Open the books of this process; after a fork with what it has from its parent."""
+    def begin(self, how: str) -> None:
+        """Open the books of this process; after a fork it keeps what it has from its parent."""
         now = time.monotonic_ns()
         self.pid = os.getpid()
         self.base = os.path.join(self.config["records"], f"{self.pid}-{now}")
+        self.lost_lines = 0
+        self.error_count = 0
+        self.ended = False
         self.thread_numbers = itertools.count()
-        self.streams: dict[int, Stream] = {}
         self.thread_indices: dict[int, int] = {}
+        self.streams: dict[int, Stream] = {}
+        self.streams_lock = _thread.allocate_lock()
         self.loads: dict[int, list[LoadRecord]] = {}
         self.last_hash: dict[int, tuple[str, int]] = {}
         self.hash_ns = 0
         self.hashings = 0
-        self.error_count = 0
         self.config_events = 0
         self.states_written = 0
         self.driver_cache_off = os.environ.get("CUDA_CACHE_DISABLE") == "1"
-        self.ended = False
-        if inherited is None:
-            self.entry_numbers = itertools.count(1)
-            self.kernel_numbers = itertools.count(1)
-            self.entries: dict[Any, dict[Any, int]] = {}
-            self.adjoint_entries: dict[Any, dict[Any, int]] = {}
-            self.use_main_stream: list[Any] = []
-            self.kernel_of_hooks: dict[Any, int] = {}
-            self.cuda_hooks: dict[int, tuple[Any, bool]] = {}
-            self.distinct = 0
-            self.pending_states: dict[str, dict[str, Any]] = {}
-            self.written: set[str] = set()
-            self.twins: list[Twin] = []
         for use in self.use_main_stream:
             use(None, None)
-        parent = os.environ.get("_WARP_COMPILE_PROBE_PROCESS")
         self.emit(
             {
                 "t": "start",
                 "at": now,
                 "pid": self.pid,
-                "parent_pid": os.getppid(),
-                "parent": parent,
-                "how": "exec" if inherited is None else "fork",
+                "parent": os.environ.get(PROCESS_VARIABLE),
+                "how": how,
                 "argv": command_line(),
                 "executable": sys.executable,
                 "python": ".".join(str(part) for part in sys.version_info[:3]),
             }
         )
-        os.environ["_WARP_COMPILE_PROBE_PROCESS"] = os.path.basename(self.base)
+        os.environ[PROCESS_VARIABLE] = os.path.basename(self.base)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
     def emit(self, fields: dict[str, Any]) -> None:
         """Append one line. The file is opened each time: a program may close every descriptor it finds."""
+        data = (encode(fields) + "\n").encode("ascii")
         try:
-            data = (encode(fields) + "\n").encode("utf-8")
             descriptor = os.open(self.base + ".rec", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
-                os.write(descriptor, data)
+                written = os.write(descriptor, data)
             finally:
                 os.close(descriptor)
         except OSError:
-            # A full disk: the missing end line and the cross-checks tell.
-            pass
+            written = 0  # a full disk, no descriptor left, a root directory of the program's own
+        if written != len(data):
+            self.lost_lines += 1
 
     def note_error(self, what: str, error: BaseException) -> None:
         """A hook failed: written down, never raised in the target."""
         self.error_count += 1
         if self.error_count <= MAX_HOOK_ERRORS:
-            self.emit({"t": "error", "text": f"{what}: {type(error).__name__}: {str(error)[:MAX_TEXT]}"})
+            self.emit({"t": "error", "text": f"{what}: {text_of(error)}"})
 
     def finish(self, how: str, code: int | None = None) -> None:
         """Flush and write the end line, once."""
@@ -5308,6 +6362,8 @@ class Recorder:
         for stream in list(self.streams.values()):
             if not stream.mapped:
                 stream.flush()
+        if self.lost_lines:
+            self.emit({"t": "error", "text": f"{self.lost_lines} lines of the record could not be written"})
         self.emit(
             {
                 "t": "end",
@@ -5324,11 +6380,100 @@ class Recorder:
         self.ended = False
         self.emit({"t": "revived", "at": time.monotonic_ns()})
 
+    def replace(self, owner: Any, name: str, make: Any, optional: bool = False) -> None:
+        """Replace `owner.name` by `make(original)`. Where it is missing and not optional, something goes unseen."""
+        original = vars(owner).get(name)
+        if original is None:
+            if not optional:
+                self.note_error(f"hook of {owner.__name__}.{name}", LookupError("there is none"))
+            return
+        replacement = make(original)
+        replacement.__name__ = name
+        replacement.__qualname__ = getattr(original, "__qualname__", name)
+        replacement.__doc__ = original.__doc__
+        # Pickled by reference, a function must be found again where it was replaced.
+        replacement.__module__ = getattr(owner, "__module__", owner.__name__)
+        replacement.__wrapped__ = original
+        setattr(owner, name, replacement)
+        self.replaced.append((name, original, replacement))
+
+    # -- processes -----------------------------------------------------------------------------------------------
+
+    def watch_processes(self) -> None:
+        """Record births, execs and os._exit, and flush before what leaves no chance to."""
+        import _posixsubprocess
+
+        def starter(environment: int) -> Any:
+            def make(original: Any) -> Any:
+                def start(*args: Any, **keywords: Any) -> Any:
+                    at = time.monotonic_ns()
+                    pid = original(*args, **keywords)
+                    words = args[0] if original.__name__ == "fork_exec" else args[1]
+                    self.birth(at, pid, words, args[environment] if len(args) > environment else None)
+                    return pid
+
+                return start
+
+            return make
+
+        def make_exec(original: Any) -> Any:
+            def execute(path: Any, argv: Any, *env: Any, **keywords: Any) -> Any:
+                self.birth(time.monotonic_ns(), self.pid, argv, env[0] if env else keywords.get("env"))
+                self.finish("exec")
+                try:
+                    return original(path, argv, *env, **keywords)
+                finally:
+                    self.revive()
+
+            return execute
+
+        def make_exit(original: Any) -> Any:
+            def _exit(status: Any) -> Any:
+                self.finish("os._exit", status if isinstance(status, int) else None)
+                return original(status)
+
+            return _exit
+
+        self.replace(_posixsubprocess, "fork_exec", starter(5))
+        self.replace(os, "posix_spawn", starter(2), optional=True)
+        self.replace(os, "posix_spawnp", starter(2), optional=True)
+        self.replace(os, "execv", make_exec)
+        self.replace(os, "execve", make_exec)
+        self.replace(os, "_exit", make_exit)
+        subprocess = sys.modules.get("subprocess")
+        if hasattr(subprocess, "_fork_exec"):  # Python 3.11 and up import it by name, a .pth file may have done so
+            setattr(subprocess, "_fork_exec", _posixsubprocess.fork_exec)  # noqa: B010 - mypy knows no such name
+        os.register_at_fork(after_in_child=self.after_fork)
+        atexit.register(self.finish, "exit")
+
     def after_fork(self) -> None:
         try:
-            self.begin({})
+            self.begin("fork")
         except Exception as error:
             self.note_error("after fork", error)
+
+    def birth(self, at: int, pid: int, argv: Any, env: Any) -> None:
+        """A child that this process started at `at` or just after it, its words, and whether its environment still
+        starts the recorder."""
+        try:
+            if env is None:
+                passed = os.environ.get("PYTHONPATH", "")
+            elif isinstance(env, (list, tuple)):
+                found = [item[11:] for item in env if os.fsencode(item).startswith(b"PYTHONPATH=")]
+                passed = os.fsdecode(found[0]) if found else ""
+            else:
+                passed = {os.fsdecode(key): os.fsdecode(value) for key, value in env.items()}.get("PYTHONPATH", "")
+            self.emit(
+                {
+                    "t": "birth",
+                    "at": at,
+                    "pid": pid,
+                    "argv": [os.fsdecode(word)[:MAX_TEXT] for word in list(argv)[:40]],
+                    "injected": self.config["inject"] in passed.split(os.pathsep),
+                }
+            )
+        except Exception as error:
+            self.note_error("birth of a process", error)
 
     # -- places --------------------------------------------------------------------------------------------------
 
@@ -5348,100 +6493,24 @@ class Recorder:
             return not inner.startswith(("examples" + os.sep, "tests" + os.sep))
         return name == self.config["script"] or name.startswith("<frozen ") or name in self.machinery
 
-    def preload_site(self) -> tuple[list[Any] | None, int | None, bool]:
-        """Who called force_load, with how many workers, and whether for the CPU: it sits on another thread's stack
-        when workers load. (None, None) when nobody did."""
-        for innermost in sys._current_frames().values():
-            frame: Any = innermost
-            while frame is not None:
-                if frame.f_code is self.force_load_code:
-                    return self.site(frame.f_back), frame.f_locals.get("max_workers"), True
-                frame = frame.f_back
-        return None, None, False
+    def preload_frame(self, frame: Any, site: list[Any] | None) -> Any:
+        """The frame of the force_load that asked for a load, or None: further out, or on the stack of another thread
+        when a worker loads, which nobody's code has called (`site` is None)."""
+        for innermost in [frame] if site is not None else [frame, *sys._current_frames().values()]:
+            outer = innermost
+            while outer is not None:
+                if outer.f_code is self.force_load_code:
+                    return outer
+                outer = outer.f_back
+        return None
 
     def thread_index(self) -> int:
-        return self.thread_indices.setdefault(_thread.get_ident(), len(self.thread_indices))
-
-    # -- processes -----------------------------------------------------------------------------------------------
-
-    def watch_processes(self) -> None:
-        """Record births, execs and os._exit, and flush before what leaves no chance to."""
-        import _posixsubprocess
-
-        original_fork_exec = _posixsubprocess.fork_exec
-        original_exit, original_execv, original_execve = os._exit, os.execv, os.execve
-        original_spawn, original_spawnp = os.posix_spawn, os.posix_spawnp
-
-        def fork_exec(*args: Any) -> Any:
-            pid = original_fork_exec(*args)
-            self.birth(pid, args[0], args[5] if len(args) > 5 else None)
-            return pid
-
-        def posix_spawn(path: Any, argv: Any, env: Any, **keywords: Any) -> Any:
-            pid = original_spawn(path, argv, env, **keywords)
-            self.birth(pid, argv, env)
-            return pid
-
-        def posix_spawnp(path: Any, argv: Any, env: Any, **keywords: Any) -> Any:
-            pid = original_spawnp(path, argv, env, **keywords)
-            self.birth(pid, argv, env)
-            return pid
-
-        def _exit(status: int) -> Any:
-            self.finish("os._exit", status if isinstance(status, int) else None)
-            return original_exit(status)
-
-        def execv(path: Any, argv: Any) -> Any:
-            self.birth(self.pid, argv, None)
-            self.finish("exec")
-            try:
-                return original_execv(path, argv)
-            finally:
-                self.revive()
-
-        def execve(path: Any, argv: Any, env: Any) -> Any:
-            self.birth(self.pid, argv, env)
-            self.finish("exec")
-            try:
-                return original_execve(path, argv, env)
-            finally:
-                self.revive()
-
-        _posixsubprocess.fork_exec = fork_exec
-        for function, original in (
-            (_exit, original_exit),
-            (execv, original_execv),
-            (execve, original_execve),
-            (posix_spawn, original_spawn),
-            (posix_spawnp, original_spawnp),
-        ):
-            function.__doc__ = original.__doc__
-            setattr(os, function.__name__, function)
-        os.register_at_fork(after_in_child=self.after_fork)
-        atexit.register(self.finish, "exit")
-
-    def birth(self, pid: int, argv: Any, env: Any) -> None:
-        """A child that this process started, whether its environment still starts the recorder, and its words."""
-        try:
-            words = [os.fsdecode(word)[:MAX_TEXT] for word in list(argv)[:40]]
-            if env is None:
-                passed = os.environ.get("PYTHONPATH", "")
-            elif isinstance(env, (list, tuple)):
-                found = [item[11:] for item in env if os.fsencode(item).startswith(b"PYTHONPATH=")]
-                passed = os.fsdecode(found[0]) if found else ""
-            else:
-                passed = {os.fsdecode(key): os.fsdecode(value) for key, value in env.items()}.get("PYTHONPATH", "")
-            self.emit(
-                {
-                    "t": "birth",
-                    "at": time.monotonic_ns(),
-                    "pid": pid,
-                    "argv": words,
-                    "injected": self.config["inject"] in passed.split(os.pathsep),
-                }
-            )
-        except Exception as error:
-            self.note_error("birth of a process", error)
+        """A small number for this thread."""
+        ident = _thread.get_ident()
+        index = self.thread_indices.get(ident)
+        if index is None:
+            index = self.thread_indices[ident] = next(self.thread_numbers)
+        return index
 
     # -- Warp ----------------------------------------------------------------------------------------------------
 
@@ -5461,7 +6530,7 @@ class Recorder:
             os.path.join(library, "concurrent", "futures", "_base.py"),
         }
         self.force_load_code = getattr(getattr(context, "force_load", None), "__code__", None)
-        self.replaced: list[tuple[str, Any, Any]] = []
+        self.set_options()
         for step in (
             self.patch_options,
             self.patch_hasher,
@@ -5473,31 +6542,37 @@ class Recorder:
             self.patch_config,
             self.patch_caches,
         ):
-            try:
-                step()
-            except Exception as error:
-                self.note_error(step.__name__, error)
+            self.attempt(step)
 
-    def replace(self, owner: Any, name: str, make: Any) -> None:
-        """Replace `owner.name` by `make(original)`, where there is one."""
-        original = vars(owner).get(name)
-        if original is None:
-            return
-        replacement = make(original)
-        replacement.__name__ = name
-        replacement.__qualname__ = getattr(original, "__qualname__", name)
-        replacement.__doc__ = original.__doc__
-        replacement.__module__ = getattr(original, "__module__", None)
-        replacement.__wrapped__ = original
-        setattr(owner, name, replacement)
-        self.replaced.append((name, original, replacement))
+    def attempt(self, step: Any) -> None:
+        """Set up hooks; those that a Warp cannot take are a gap, the others work."""
+        try:
+            step()
+        except Exception as error:
+            self.note_error(step.__name__, error)
+
+    def set_options(self) -> None:
+        """Give Warp's configuration the values of --set, before there is a module that could have copied the old ones;
+        what the program assigns later wins."""
+        config = self.warp_config
+        for name, text in self.config["set"].items():
+            try:
+                if name.startswith("_") or name not in vars(config):
+                    raise ValueError("Warp's configuration has no such name")
+                before = vars(config)[name]
+                kinds = option_kinds(getattr(config, "__annotations__", {}).get(name)) | {type(before).__name__}
+                setattr(config, name, option_value(kinds, getattr(type(before), "__members__", {}), text))
+                self.emit({"t": "set", "name": name, "before": text_of(before), "after": text_of(vars(config)[name])})
+            except Exception as error:
+                self.emit({"t": "unset", "text": f"--set {name}={text}: {str(error)[:MAX_TEXT]}"})
 
     def warp_imported(self, module: Any, started: int) -> None:
         """`import warp` is over: its other modules are there now, names that it had imported too early are mended."""
         if hasattr(self, "context"):
-            self.patch_timer()
-            self.patch_tape(module)
-        for name, original, replacement in getattr(self, "replaced", []):
+            self.attempt(self.patch_timer)
+            self.attempt(self.patch_tape)
+            self.warp_is_imported = True
+        for name, original, replacement in self.replaced:
             if vars(module).get(name) is original:
                 setattr(module, name, replacement)
         config = getattr(module, "config", None)
@@ -5507,12 +6582,11 @@ class Recorder:
                 "start": started,
                 "end": time.monotonic_ns(),
                 "version": str(getattr(config, "version", None) or getattr(module, "__version__", None)),
-                "file": getattr(module, "__file__", None),
-                "patched": hasattr(self, "context"),
+                "missing": self.missing(),
             }
         )
 
-    def patch_tape(self, warp: Any) -> None:
+    def patch_tape(self) -> None:
         """Note each tape that the program begins to record: with one, backward code may be needed."""
 
         def make(original: Any) -> Any:
@@ -5522,20 +6596,29 @@ class Recorder:
 
             return enter
 
-        self.replace(warp.Tape, "__enter__", make)
+        self.replace(sys.modules["warp"].Tape, "__enter__", make)
+
+    def missing(self) -> list[str]:
+        """What cannot be recorded in this Warp, since it lacks what the hooks need."""
+        if not hasattr(self, "context"):
+            return ["loads", "launches"]
+        load = vars(self.context.Module).get("load")
+        names = load.__code__.co_varnames if hasattr(load, "__code__") else ()
+        found = {"loads": "active_block_dim" in names, "launches": "invoke" in vars(self.context)}
+        return [what for what, there in found.items() if not there]
 
     # -- loads ---------------------------------------------------------------------------------------------------
 
     def patch_timer(self) -> None:
         """Warp wraps each real load in a ScopedTimer named "Module ...", active or not: the start and end of a load."""
         timer = sys.modules[self.context.__name__.rpartition(".")[0] + ".utils"].ScopedTimer
+        own = vars(self.context)
 
         def make_enter(original: Any) -> Any:
             def enter(timer: Any) -> Any:
-                if type(timer.name) is str and timer.name.startswith("Module "):
-                    frame = sys._getframe(1)
-                    if frame.f_code.co_name == "load" and "active_block_dim" in frame.f_code.co_varnames:
-                        self.begin_load(timer, frame)
+                frame = sys._getframe(1)
+                if frame.f_globals is own and str(getattr(timer, "name", None)).startswith("Module "):
+                    self.begin_load(timer, frame)
                 result = original(timer)
                 load = self.load_of(timer)
                 if load is not None:
@@ -5548,7 +6631,7 @@ class Recorder:
             def leave(timer: Any, exc_type: Any, exc_value: Any, traceback: Any) -> Any:
                 load = self.load_of(timer)
                 if load is not None:
-                    self.end_load(load, timer.extra_msg, exc_value)
+                    self.end_load(load, str(getattr(timer, "extra_msg", "")), exc_value)
                 return original(timer, exc_type, exc_value, traceback)
 
             return leave
@@ -5571,16 +6654,18 @@ class Recorder:
             names = frame.f_locals
             digest = names["module_hash"].hex()
             site = self.site(frame)
-            preloader, workers, preloaded = self.preload_site()
+            preload = self.preload_frame(frame, site)
+            block_dim = names["active_block_dim"]
             fields = {
                 "timer": id(timer),
                 "name": names["self"].name,
                 "hash": digest,
                 "device": str(names["device"]),
-                "block_dim": names["active_block_dim"],
+                "block_dim": None if block_dim is None else int(block_dim),
                 "kind": "aot" if names.get("binary_path") else "jit",
-                "site": preloader if preloaded and site is None else site,
-                "workers": workers if preloaded else None,
+                "site": site or self.site(preload),
+                # Warp loads a single module, or with one worker, on the calling thread.
+                "workers": None if preload is None else 1 if site else preload.f_locals.get("max_workers"),
                 "hash_ns": self.take_hash_time(digest),
                 **self.circumstances(names["self"]),
             }
@@ -5621,9 +6706,10 @@ class Recorder:
         try:
             self.loads[_thread.get_ident()].remove(load)
             load.dispatch = None
-            status = message.strip(" ()") or "unknown"
-            if error is not None:
-                status = "error"
+            status = "error" if error is not None else message.strip(" ()") or "unknown"
+            if status not in ("compiled", "cached", "error", "unknown"):
+                self.note_error("status of a load", ValueError(status))
+                status = "unknown"
             fields = load.fields
             fields.pop("timer", None)
             self.write_state(fields["hash"])
@@ -5728,15 +6814,15 @@ class Recorder:
 
         builder = self.context.ModuleBuilder
         for name in ("__init__", "codegen", "build_meta"):
-            self.replace(builder, name, timed("codegen"))
+            self.replace(builder, name, timed("codegen"), optional=name == "build_meta")
         self.replace(self.build, "build_cpu", timed("native", self.watch_native(1)))
         self.replace(self.build, "build_cuda", timed("native", self.watch_native(0)))
         self.replace(self.build, "load_cuda", timed("load"))
-        self.replace(self.build, "safe_rename", timed("install"))
+        self.replace(self.build, "safe_rename", timed("install"), optional=True)
         for name in ("build_lto_dot", "build_lto_solver", "build_lto_fft"):
-            self.replace(self.build, name, timed("lto", self.note_dispatch))
+            self.replace(self.build, name, timed("lto", self.note_dispatch), optional=True)
         self.timed_load = timed("load")
-        self.replace(self.build, "_build_lto_base", self.make_lto_base)
+        self.replace(self.build, "_build_lto_base", self.make_lto_base, optional=True)
 
     def watch_native(self, source_position: int) -> Any:
         """Around a native compilation: the size of its source, and when a precompiled header appeared."""
@@ -5863,9 +6949,11 @@ class Recorder:
 
         return make
 
-    def write_once(self, kind: str, digest: str, make: Any) -> None:
-        if kind + digest not in self.written:
-            self.written.add(kind + digest)
+    def write_once(self, kind: str, digest: str, make: Any, module: str = "") -> None:
+        """Describe what has this digest, once; kernels once a module, since equal ones may stand in several files."""
+        key = kind + digest + module
+        if key not in self.written:
+            self.written.add(key)
             self.emit(dict({"t": kind, "digest": digest}, **make()))
 
     def note_references(self, references: Any, frame: HashFrame) -> None:
@@ -5873,7 +6961,10 @@ class Recorder:
         try:
             constants, types_used, functions = references
             frame.constants = {str(name): text_of(value) for name, value in constants.items()}
-            frame.types = [str(getattr(item, "__name__", None) or getattr(item, "key", "?")) for item in types_used]
+            frame.types = [
+                [str(getattr(item, "__name__", None) or getattr(item, "key", "?")), self.type_code(item)]
+                for item in types_used
+            ]
             frame.calls = [function.key for function in functions]
         except Exception as error:
             self.note_error("references of an adjoint", error)
@@ -5883,7 +6974,6 @@ class Recorder:
         try:
             name = digest.hex()
             outer.adjoints.append(name)
-            outer.functions.update(frame.functions)
 
             def describe() -> dict[str, Any]:
                 # Warp 1.10 names the values that it has resolved `static_expressions`.
@@ -5892,7 +6982,7 @@ class Recorder:
                 statics = list(resolved.items()) + list(known.get("deferred_static_expressions") or [])
                 return {
                     "file": adjoint.filename,
-                    "line": adjoint.fun_lineno,
+                    "line": self.definition_line(adjoint),
                     "source": adjoint.source,
                     "name": adjoint.fun_name,
                     "args": [
@@ -5908,6 +6998,15 @@ class Recorder:
             self.write_once("adjoint", name, describe)
         except Exception as error:
             self.note_error("hash of an adjoint", error)
+
+    @staticmethod
+    def definition_line(adjoint: Any) -> int:
+        """The line with `def`; Warp knows that of the first decorator."""
+        line = int(adjoint.fun_lineno)
+        for number, text in enumerate(adjoint.source.splitlines()):
+            if text.lstrip().startswith("def "):
+                return line + number
+        return line
 
     def type_name(self, kind: Any) -> str:
         """A type as Warp prints it; Python's scalar types by the Warp types that they stand for."""
@@ -5926,16 +7025,25 @@ class Recorder:
         """A function was hashed, or its digest was known from an earlier caller."""
         try:
             name = digest.hex()
-            outer.functions[function.key] = name
-            outer.functions.update(frame.functions)
-            root = self.hash_frames[_thread.get_ident()][0]
-            root.functions[function.key] = name
-            module = getattr(function.module, "name", None)
-            self.write_once(
-                "function",
-                name,
-                lambda: {"key": function.key, "module": module, "adjoints": frame.adjoints},
-            )
+            outer.add_function(function.key, name)
+            self.hash_frames[_thread.get_ident()][0].add_function(function.key, name)
+
+            def describe() -> dict[str, Any]:
+                overloads = {**function.user_overloads, **function.user_templates}
+                snippets = [
+                    vars(overload).get(attribute)
+                    for _, overload in sorted(overloads.items())
+                    if vars(overload).get("generic_parent") is None
+                    for attribute in ("native_snippet", "adj_native_snippet", "replay_snippet")
+                ]
+                return {
+                    "key": function.key,
+                    "module": getattr(function.module, "name", None),
+                    "adjoints": frame.adjoints,
+                    "snippets": [snippet for snippet in snippets if snippet],
+                }
+
+            self.write_once("function", name, describe)
         except Exception as error:
             self.note_error("hash of a function", error)
 
@@ -5950,12 +7058,13 @@ class Recorder:
                 name,
                 lambda: {
                     "key": kernel.key,
-                    "site": [defined.filename, defined.fun_lineno, defined.fun_name],
+                    "site": [defined.filename, self.definition_line(defined), defined.fun_name],
                     "module": kernel.module.name,
                     "adjoint": frame.adjoints[0] if frame.adjoints else None,
                     "options": {str(key): text_of(value) for key, value in kernel.options.items()},
                     "overload": vars(kernel).get("generic_parent") is not None,
                 },
+                kernel.module.name,
             )
         except Exception as error:
             self.note_error("hash of a kernel", error)
@@ -5968,16 +7077,17 @@ class Recorder:
             digest = (getattr(hasher, "hash", None) or hasher.module_hash).hex()
             self.last_hash[_thread.get_ident()] = (digest, spent)
             if len(args) > 1:
-                options = args[1]
-            else:  # up to Warp 1.12 the hasher reads the module and four configuration flags
-                config = self.warp_config
-                options = dict(args[0].options)
+                alive, options = args
+            else:  # up to Warp 1.12 the hasher reads the module and four configuration flags, the mode from both
+                config = vars(self.warp_config)
+                alive, options = vars(args[0])["kernels"].values(), dict(args[0].options)
                 for flag in ("verify_fp", "line_directives", "enable_vector_component_overwrites"):
-                    options[flag] = vars(config).get(flag)
-                options["mode"] = options.get("mode") or vars(config).get("mode")
+                    options[flag] = config.get(flag)
+                options["config.mode"] = config.get("mode")
             self.pending_states[digest] = {
                 "options": {str(key): text_of(value) for key, value in options.items()},
                 "kernels": [key.hex() for key in hasher.unique_kernels],
+                "generics": [kernel.key for kernel in alive if kernel.is_generic],
                 "functions": root.functions,
             }
             while len(self.pending_states) > 256:
@@ -5998,12 +7108,15 @@ class Recorder:
 
         self.copied_options: Any = WeakKeyDictionary()  # module -> {name: value}
         self.option_sites: Any = WeakKeyDictionary()  # module -> site
+        self.warp_is_imported = False  # Warp's own modules copy what no program could have assigned before
         set_options_code = getattr(getattr(self.context, "set_module_options", None), "__code__", None)
 
         def make_init(original: Any) -> Any:
             def init(module: Any, *args: Any, **keywords: Any) -> None:
                 original(module, *args, **keywords)
                 try:
+                    if not self.warp_is_imported:
+                        return
                     config = self.warp_config.__dict__
                     self.copied_options[module] = {
                         name: value
@@ -6021,6 +7134,8 @@ class Recorder:
                     frame = sys._getframe(1)
                     if frame.f_code is set_options_code:
                         self.option_sites[module] = self.site(frame)
+                        for option in frame.f_locals["options"]:  # the program has decided
+                            self.copied_options.get(module, {}).pop(option, None)
                 except Exception as error:
                     self.note_error("options of a module", error)
                 return original(module, *args, **keywords)
@@ -6060,8 +7175,8 @@ class Recorder:
             return init
 
         self.replace(executable, "__init__", make_init)
-        for name in ("invoke", "invoke_cpu_blocks"):
-            self.replace(self.context, name, self.make_invoke)
+        self.replace(self.context, "invoke", self.make_invoke)
+        self.replace(self.context, "invoke_cpu_blocks", self.make_invoke, optional=True)  # from Warp 1.18
 
     def note_hooks(self, identity: Any, hooks: Any, frame: Any) -> None:
         try:
@@ -6079,25 +7194,28 @@ class Recorder:
                     "module": kernel.module.name,
                     "hash": identity[0],
                     "device": identity[1],
-                    "block_dim": identity[2],
+                    "block_dim": None if identity[2] is None else int(identity[2]),
                     "digest": digest.hex() if digest is not None else None,
                     "args": [self.type_name(item.type) for item in kernel.adj.args],
+                    "lost": not hooks.forward,
                 }
             )
             if identity[1] != "cpu":
+                bounds = self.types.launch_bounds_t
+                if not isinstance(bounds, type):
+                    bounds = type(bounds((1,) * kernel.adj.kernel_dim))
                 for handle, adjoint in ((hooks.forward, False), (hooks.backward, True)):
                     if handle:
-                        self.cuda_hooks[handle] = (hooks, adjoint)
+                        self.cuda_hooks[handle] = (hooks, adjoint, bounds)
         except Exception as error:
             self.note_error("entry points of a kernel", error)
 
     def make_invoke(self, original: Any) -> Any:
         """The hot path of a CPU launch. Reading a field of the bounds is several times cheaper than their bytes, so a
-        plain one-dimensional launch is known by its size: it has `ndim` 1 up to Warp 1.16, and later a structure of
-        one extent with `coord_mult` 1."""
+        plain one-dimensional launch is known by its size: its bounds have `ndim` 1, or where they come in a class for
+        each number of dimensions (in Warp 1.16, not yet in 1.12) `coord_mult` 1."""
         get_ident = _thread.get_ident
         entries, adjoint_entries, note = self.entries, self.adjoint_entries, self.note_launch
-        plain = "ndim" if isinstance(getattr(self.types, "launch_bounds_t", None), type) else "coord_mult"
         main_thread: Any = None
         stream: Any = None
         slots: Any = None
@@ -6137,7 +7255,7 @@ class Recorder:
             return original(kernel, hooks, params, adjoint)
 
         self.use_main_stream.append(use_main_stream)
-        return invoke_ndim if plain == "ndim" else invoke_coord_mult
+        return invoke_ndim if isinstance(self.types.launch_bounds_t, type) else invoke_coord_mult
 
     def note_launch(self, hooks: Any, params: Any, adjoint: Any) -> None:
         """The unhurried way to note a launch: a new one, another thread, a full buffer."""
@@ -6156,8 +7274,8 @@ class Recorder:
                 known[key] = self.describe(
                     {"kernel": self.kernel_of_hooks.get(hooks), "dim": dim, "adjoint": bool(adjoint)}
                 )
-                if dim is not None and len(dim) == 1 and len(bounds.shape) in (1, 4):
-                    known[bounds.size] = known[key]
+                if dim is not None and len(dim) == 1:
+                    known[bounds.size] = known[key]  # what `make_invoke` looks up
             return known[key]
         except Exception as error:
             self.note_error("a launch", error)
@@ -6177,27 +7295,26 @@ class Recorder:
 
     @staticmethod
     def dim_of(bounds: Any) -> list[int]:
-        """The executed dimensions: up to Warp 1.16 a shape of four with `ndim`, later a shape of the kernel's own
-        number of dimensions and a multiplier that the further ones are folded into."""
+        """The executed dimensions, from a shape of four with `ndim`, or from a shape of the kernel's own number of
+        dimensions with a multiplier that the further ones are folded into."""
         shape = [int(extent) for extent in bounds.shape]
-        names = [field[0] for field in bounds._fields_]
-        if "ndim" in names:
+        if hasattr(bounds, "ndim"):
             return shape[: bounds.ndim]
-        if "coord_mult" in names and bounds.coord_mult != 1:
-            shape.append(int(bounds.coord_mult))
-        return shape
+        return shape if bounds.coord_mult == 1 else [*shape, int(bounds.coord_mult)]
 
     def append(self, number: int) -> None:
-        """Add to the stream of this thread, which the first launch makes."""
+        """Add to the stream of this thread, which its first launch makes; the first one has the hot path."""
         try:
             ident = _thread.get_ident()
             stream = self.streams.get(ident)
             if stream is None:
-                first = not self.streams
-                stream = self.streams[ident] = Stream(self, MAIN_STREAM_IDS if first else OTHER_STREAM_IDS)
-                if first:
-                    for use in self.use_main_stream:
-                        use(ident, stream)
+                with self.streams_lock:
+                    first = not self.streams
+                    size = MAIN_STREAM_IDS if first else OTHER_STREAM_IDS
+                    stream = self.streams[ident] = Stream(self, self.thread_index(), size)
+                    if first:
+                        for use in self.use_main_stream:
+                            use(ident, stream)
             stream.append(number)
         except Exception as error:
             self.note_error("a launch", error)
@@ -6208,21 +7325,26 @@ class Recorder:
         """A capture executes nothing itself; each replay executes what was captured."""
         from weakref import WeakKeyDictionary
 
-        self.graph_content: Any = WeakKeyDictionary()  # capture or graph -> numbers of its launches
-        self.unknown_content: Any = WeakKeyDictionary()  # those with a body that runs an unknown number of times
-        self.conditional_depth = 0
+        self.graphs: Any = WeakKeyDictionary()  # capture (CPU) or graph (CUDA) -> GraphContent
+        self.conditional_threads: set[int] = set()  # those inside the body of a capture_if or capture_while
+        self.replaying_threads: set[int] = set()  # those inside a capture_launch
 
         def make_begin(original: Any) -> Any:
             def capture_begin(*args: Any, **keywords: Any) -> Any:
                 result = original(*args, **keywords)
-                self.patch_capture()
+                self.attempt(self.patch_capture)
                 return result
 
             return capture_begin
 
         def make_launch(original: Any) -> Any:
             def capture_launch(graph: Any, *args: Any, **keywords: Any) -> Any:
-                result = original(graph, *args, **keywords)
+                thread = _thread.get_ident()
+                self.replaying_threads.add(thread)
+                try:
+                    result = original(graph, *args, **keywords)
+                finally:
+                    self.replaying_threads.discard(thread)
                 self.note_replay(graph)
                 return result
 
@@ -6231,42 +7353,43 @@ class Recorder:
         def make_conditional(original: Any) -> Any:
             def conditional(*args: Any, **keywords: Any) -> Any:
                 capture = self.active_capture()
-                if capture is None:
+                thread = _thread.get_ident()
+                if capture is None or thread in self.conditional_threads:
                     return original(*args, **keywords)
-                self.unknown_content[capture] = True
-                self.conditional_depth += 1
+                self.content_of(capture).unknown = True
+                self.conditional_threads.add(thread)
                 try:
                     return original(*args, **keywords)
                 finally:
-                    self.conditional_depth -= 1
+                    self.conditional_threads.discard(thread)
 
             return conditional
 
         self.replace(self.context, "capture_begin", make_begin)
         self.replace(self.context, "capture_launch", make_launch)
-        self.replace(self.context, "capture_if", make_conditional)
-        self.replace(self.context, "capture_while", make_conditional)
+        self.replace(self.context, "capture_if", make_conditional, optional=True)
+        self.replace(self.context, "capture_while", make_conditional, optional=True)
 
     def active_capture(self) -> Any:
         """The capture or graph that launches go into at the moment, or None."""
         try:
-            runtime = self.context.runtime
-            capture = vars(runtime).get("_apic_capture")
-            if capture is not None:
-                return capture
-            captures = vars(runtime).get("captures")
-            return next(iter(captures.values())) if captures else None
+            runtime = vars(self.context.runtime)
+            capture = runtime.get("_apic_capture")
+            return capture if capture is not None else next(iter((runtime.get("captures") or {}).values()), None)
         except Exception as error:
             self.note_error("active capture", error)
             return None
 
+    def content_of(self, capture: Any) -> GraphContent:
+        """What is known of a capture; made when it is first asked for."""
+        content: GraphContent = self.graphs.setdefault(capture, GraphContent())
+        return content
+
     def patch_capture(self) -> None:
         """Launches in a capture on the CPU pass `build_launch_info` (from Warp 1.13); its module loads late."""
         module = sys.modules.get("warp._src.apic.capture")
-        capture = getattr(module, "APICapture", None)
-        if capture is None or getattr(capture, "_probe_patched", False):
+        if module is None or hasattr(module.APICapture.build_launch_info, "__wrapped__"):
             return
-        capture._probe_patched = True
 
         def make(original: Any) -> Any:
             def build_launch_info(
@@ -6274,34 +7397,38 @@ class Recorder:
             ) -> Any:
                 result = original(capture, kernel, executable, hooks, params, *args, **keywords)
                 try:
-                    if self.conditional_depth == 0 and str(executable.device) == "cpu":
+                    if str(executable.device) == "cpu":
                         adjoint = args[1] if len(args) > 1 else keywords.get("adjoint", False)
-                        number = self.number_of(hooks, params[0], adjoint)
-                        self.graph_content.setdefault(capture, []).append(number)
+                        self.note_captured(capture, self.number_of(hooks, params[0], adjoint))
                 except Exception as error:
                     self.note_error("a captured launch", error)
                 return result
 
             return build_launch_info
 
-        self.replace(capture, "build_launch_info", make)
+        self.replace(module.APICapture, "build_launch_info", make)
+
+    def note_captured(self, capture: Any, number: int) -> None:
+        """A launch went into a graph; how often a conditional body runs is not known."""
+        if _thread.get_ident() not in self.conditional_threads:
+            self.content_of(capture).numbers.append(number)
 
     def note_replay(self, graph: Any) -> None:
+        """A graph was launched: one number stands for all its launches."""
         try:
             capture = vars(graph).get("_apic_capture") if str(graph.device) == "cpu" else graph
-            content = None if capture is None else self.graph_content.get(capture)
-            if content:
-                for number in content:
-                    self.append(number)
-            if capture is None or capture in self.unknown_content or (content is None and self.loaded_graph(graph)):
-                self.append(self.special_number("graph"))
+            content = None if capture is None else self.graphs.get(capture)
+            if content is None:
+                # Without a launch that Python made, or read from a file.
+                content = GraphContent()
+                content.unknown = vars(graph).get("_native_graph") is not None
+                if capture is not None:
+                    self.graphs[capture] = content
+            if content.number is None:
+                content.number = self.describe({"graph": pack(content.packed()), "unknown": content.unknown})
+            self.append(content.number)
         except Exception as error:
             self.note_error("a graph replay", error)
-
-    @staticmethod
-    def loaded_graph(graph: Any) -> bool:
-        """Whether the graph was read from a file, so that its capture was not seen."""
-        return vars(graph).get("_native_graph") is not None
 
     # -- the runtime: known only after wp.init() ------------------------------------------------------------------
 
@@ -6338,52 +7465,73 @@ class Recorder:
                     "cuda_archs": sorted(vars(runtime).get("nvrtc_supported_archs") or ()),
                 }
             )
-            for name in ("wp_load_obj", "load_obj"):
-                if hasattr(runtime.llvm, name):
-                    setattr(runtime.llvm, name, self.timed_load(getattr(runtime.llvm, name)))
-                    break
+            # The native functions have the prefix from Warp 1.9 on.
+            prefix = "wp_" if hasattr(runtime.llvm, "wp_load_obj") else ""
+            self.replace_native(runtime.llvm, prefix + "load_obj", self.timed_load)
             if runtime.cuda_devices:
-                core = runtime.core
-                name = "wp_cuda_launch_kernel" if hasattr(core, "wp_cuda_launch_kernel") else "cuda_launch_kernel"
-                setattr(core, name, self.make_cuda_launch(getattr(core, name)))
-                self.patch_deterministic()
+                self.is_capturing = getattr(runtime.core, prefix + "cuda_stream_is_capturing")
+                self.capture_id = getattr(runtime.core, prefix + "cuda_stream_get_capture_id")
+                self.captures = vars(runtime).get("captures", {})
+                self.replace_native(runtime.core, prefix + "cuda_launch_kernel", self.make_cuda_launch)
+                self.replace_native(runtime.core, prefix + "cuda_graph_launch", self.make_graph_launch)
+                self.attempt(self.patch_deterministic)
         except Exception as error:
             self.note_error("initialised runtime", error)
 
+    @staticmethod
+    def replace_native(library: Any, name: str, make: Any) -> None:
+        """Replace a native function by `make(it)`, which has the same signature for those who look."""
+        original = getattr(library, name)
+        replacement = make(original)
+        replacement.__name__ = name
+        replacement.__wrapped__ = original
+        for attribute in ("argtypes", "restype", "errcheck"):
+            if hasattr(original, attribute):
+                setattr(replacement, attribute, getattr(original, attribute))
+        setattr(library, name, replacement)
+
     def make_cuda_launch(self, original: Any) -> Any:
-        """Every CUDA launch ends in this native function; a kernel is known there by its function handle."""
-        import ctypes
+        """Every CUDA launch ends in this native function; a kernel is known there by its function handle. Arguments
+        as of Warp 1.10 to 1.19: context, function, size, ..., parameters, stream[, capture information]."""
+        self.deterministic_threads: set[int] = set()
 
         def cuda_launch_kernel(*args: Any) -> Any:
             failed = original(*args)
             try:
-                if not failed and not self.deterministic_depth:
-                    self.note_cuda_launch(ctypes, args)
+                if not failed and _thread.get_ident() not in self.deterministic_threads:
+                    hooks, adjoint, bounds = self.cuda_hooks[args[1]]
+                    position = next(index for index in range(5, len(args)) if hasattr(args[index], "_length_"))
+                    number = self.number_of(hooks, bounds.from_address(args[position][0]), adjoint)
+                    self.note_cuda_launch(number, args[position + 1])
             except Exception as error:
                 self.note_error("a CUDA launch", error)
+                self.append(self.special_number("unknown"))
             return failed
 
         return cuda_launch_kernel
 
-    deterministic_depth = 0
+    def note_cuda_launch(self, number: int, stream: Any) -> None:
+        """A kernel was executed on a stream, or captured where that is being captured."""
+        if not self.is_capturing(stream):
+            self.append(number)
+            return
+        graph = self.captures.get(self.capture_id(stream))
+        if graph is not None:
+            self.note_captured(graph, number)
+        elif _thread.get_ident() not in self.conditional_threads:
+            # A capture that Warp does not know of, by PyTorch, say: so are its replays.
+            self.append(self.special_number("graph"))
 
-    def note_cuda_launch(self, ctypes: Any, args: Any) -> None:
-        """`args` as of Warp 1.10 to 1.19: context, function, size, ..., parameters, stream[, capture information]."""
-        hooks, adjoint = self.cuda_hooks[args[1]]
-        position = next(index for index in range(5, len(args)) if hasattr(args[index], "_length_"))
-        packed = args[position]
-        number = self.number_of(hooks, CudaBounds(ctypes, packed[0], args[2]), adjoint)
-        captures = vars(self.context.runtime).get("captures")
-        if captures:
-            core = self.context.runtime.core
-            stream = args[position + 1]
-            if core.wp_cuda_stream_is_capturing(stream):
-                if self.conditional_depth == 0:
-                    graph = captures.get(core.wp_cuda_stream_get_capture_id(stream))
-                    if graph is not None:
-                        self.graph_content.setdefault(graph, []).append(number)
-                return
-        self.append(number)
+    def make_graph_launch(self, original: Any) -> Any:
+        """A graph that is launched past capture_launch, as Warp's FFI for JAX does."""
+
+        def cuda_graph_launch(*args: Any) -> Any:
+            result = original(*args)
+            if _thread.get_ident() not in self.replaying_threads:
+                self.append(self.special_number("graph"))
+            return result
+
+        return cuda_graph_launch
 
     def patch_deterministic(self) -> None:
         """In deterministic mode (from Warp 1.15) one wp.launch may run its kernel twice: it stays one launch."""
@@ -6396,13 +7544,16 @@ class Recorder:
 
         def make(original: Any) -> Any:
             def launch_deterministic(kernel: Any, hooks: Any, params: Any, bounds: Any, *args: Any, **keys: Any) -> Any:
-                self.deterministic_depth += 1
+                thread = _thread.get_ident()
+                self.deterministic_threads.add(thread)
                 try:
                     result = original(kernel, hooks, params, bounds, *args, **keys)
                 finally:
-                    self.deterministic_depth -= 1
+                    self.deterministic_threads.discard(thread)
                 try:
-                    self.append(self.number_of(hooks, bounds, keys.get("adjoint", False)))
+                    number = self.number_of(hooks, bounds, keys.get("adjoint", False))
+                    stream = args[1] if len(args) > 1 else keys["stream"]
+                    self.note_cuda_launch(number, stream.cuda_stream)
                 except Exception as error:
                     self.note_error("a deterministic launch", error)
                 return result
@@ -6422,19 +7573,22 @@ class Recorder:
             """The configuration module, with the cache directory mapped."""
 
             def __setattr__(self, name: str, value: Any) -> None:
+                frame = sys._getframe(1)
+                own = recorder.is_internal(frame.f_code.co_filename)
                 if name == "kernel_cache_dir":
-                    frame = sys._getframe(1)
-                    if value is not None and not recorder.is_warp_frame(frame):
+                    if value is not None and not own:
                         recorder.cache_event("directory-set", value, frame)
                     value = recorder.private_directory(value)
                 elif name == "cache_kernels" and not value:
-                    recorder.cache_event("caching-off", None, sys._getframe(1))
-                else:
-                    recorder.config_event(name, self.__dict__.get(name), value, sys._getframe(1))
-                if name in ("verbose", "quiet") and recorder.is_warp_frame(sys._getframe(1)):
+                    recorder.cache_event("caching-off", None, frame)
+                elif not own:
+                    recorder.config_event(name, self.__dict__.get(name), value, frame)
+                if name in ("verbose", "quiet"):
                     # Warp 1.14 to 1.17 warn of these names unless Warp itself is the direct caller.
-                    self.__dict__[name] = value
-                    return
+                    caller = str(frame.f_globals.get("__name__"))
+                    if caller == "warp" or caller.startswith("warp."):
+                        self.__dict__[name] = value
+                        return
                 super().__setattr__(name, value)
 
         config.__class__ = ConfigModule
@@ -6442,7 +7596,7 @@ class Recorder:
     def config_event(self, name: str, before: Any, after: Any, frame: Any) -> None:
         """An assignment to the configuration by the program itself."""
         try:
-            if self.config_events < MAX_CONFIG_EVENTS and not self.is_warp_frame(frame) and before != after:
+            if self.config_events < MAX_CONFIG_EVENTS and before != after:
                 self.config_events += 1
                 self.emit(
                     {
@@ -6467,10 +7621,10 @@ class Recorder:
                 if path is None:
                     path = os.environ.get("WARP_CACHE_PATH", os.path.join(recorder.config["sample"], "default"))
                 private = recorder.private_directory(path)
-                if private != path or not recorder.is_warp_frame(frame):
+                if private != path or not recorder.is_internal(frame.f_code.co_filename):
                     recorder.cache_event("directory-set", path, frame)
                 result = original(private)
-                recorder.twin_resolved(private)
+                recorder.attempt(recorder.check_twins)
                 return result
 
             return init_kernel_cache
@@ -6487,18 +7641,13 @@ class Recorder:
 
         self.replace(self.build, "init_kernel_cache", make_init_cache)
         self.replace(self.build, "clear_kernel_cache", make_clear("clear-kernel-cache"))
-        self.replace(self.build, "clear_lto_cache", make_clear("clear-lto-cache"))
-
-    @staticmethod
-    def is_warp_frame(frame: Any) -> bool:
-        name = frame.f_globals.get("__name__", "")
-        return bool(name == "warp" or name.startswith("warp."))
+        self.replace(self.build, "clear_lto_cache", make_clear("clear-lto-cache"), optional=True)
 
     def cache_event(self, kind: str, path: Any, frame: Any) -> None:
         try:
             real = None if path is None else os.path.abspath(os.fsdecode(path))
             for twin in self.twins:
-                if real is not None and (real + os.sep).startswith(twin.private + os.sep):
+                if real is not None and is_in_folder(real, twin.private):
                     real = twin.real + real[len(twin.private) :]
             self.emit({"t": "cache", "kind": kind, "at": time.monotonic_ns(), "path": real, "site": self.site(frame)})
         except Exception as error:
@@ -6507,11 +7656,10 @@ class Recorder:
     def private_directory(self, path: Any) -> Any:
         """The private twin of a cache directory that the program chose; a path inside the sample stays itself."""
         try:
-            if path is None or not isinstance(path, (str, bytes, os.PathLike)):
+            if not isinstance(path, (str, bytes, os.PathLike)):
                 return path
             real = os.path.realpath(os.fsdecode(path))
-            sample = os.path.realpath(self.config["sample"])
-            if (real + os.sep).startswith(sample + os.sep):
+            if is_in_folder(real, os.path.realpath(self.config["sample"])):
                 return path
             from hashlib import sha256
 
@@ -6524,41 +7672,16 @@ class Recorder:
             self.note_error("private cache directory", error)
             return path
 
-    def twin_resolved(self, private: Any) -> None:
-        """Warp has made its cache directory: make the program's own one too, where Warp would have."""
-        for twin in self.twins:
-            if twin.private == private:
-                resolved = str(vars(self.warp_config).get("kernel_cache_dir"))
-                if resolved.startswith(twin.private):
-                    twin.settle(self, twin.real + resolved[len(twin.private) :], resolved)
-
     def check_twins(self) -> None:
-        """Before a load: a twin is worth as much as the directory that it stands for."""
+        """When Warp has made its cache directory, and before a load: make the program's own directory where Warp would
+        have, and see that a twin is worth as much as the directory that it stands for."""
         current = str(vars(self.warp_config).get("kernel_cache_dir"))
         for twin in self.twins:
-            if twin.descriptor is None and (current + os.sep).startswith(twin.private + os.sep):
+            if twin.descriptor is None and is_in_folder(current, twin.private):
                 twin.settle(self, twin.real + current[len(twin.private) :], current)
             elif twin.gone():
                 self.cache_event("directory-deleted", twin.private, None)
                 twin.settle(self, twin.real_resolved, twin.private_resolved)
-
-
-class CudaBounds:
-    """Launch bounds as they lie in memory behind the first CUDA parameter; Warp 1.10 to 1.16 keep four extents, a
-    count of them and the size, later releases one to four extents, the size and a multiplier."""
-
-    _fields_ = (("shape", None),)
-
-    def __init__(self, ctypes: Any, address: int, size: int) -> None:
-        self.size = size
-        self.raw = ctypes.string_at(address, 32)
-        words = memoryview(self.raw).cast("I")
-        self.shape = [int(size)]
-        if 1 <= words[4] <= 4 and words[6] | words[7] << 32 == size:
-            self.shape = [int(extent) for extent in words[: words[4]]]
-
-    def __bytes__(self) -> bytes:
-        return b"%d:" % self.size + encode(self.shape).encode("ascii")
 
 
 class Twin:
@@ -6588,11 +7711,10 @@ class Twin:
         if made:
             recorder.emit({"t": "made", "paths": made})
         found = os.stat(real)
-        self.identity = (found.st_dev, found.st_ino)
         note = self.private + ".identity"
         text = f"{real} {found.st_dev} {found.st_ino}"
         try:
-            with open(note, encoding="utf-8") as file:
+            with open(note, encoding="utf-8", errors="surrogateescape") as file:
                 known = file.read()
         except OSError:
             known = ""
@@ -6601,27 +7723,49 @@ class Twin:
 
             rmtree(self.private, ignore_errors=True)
             os.makedirs(private, exist_ok=True)
-            with open(note, "w", encoding="utf-8") as file:
+            with open(note, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)
-        if self.descriptor is not None:
-            from contextlib import suppress
-
-            with suppress(OSError):  # the program may have closed it together with all others
-                os.close(self.descriptor)
+        held = self.held()
+        if held is not None and self.descriptor is not None:
+            os.close(self.descriptor)
+        self.identity = (found.st_dev, found.st_ino)
         self.descriptor = os.open(real, os.O_RDONLY)
+
+    def held(self) -> os.stat_result | None:
+        """The state of the directory that the descriptor holds; None once the program has closed it, together with
+        all others, say."""
+        try:
+            held = os.fstat(-1 if self.descriptor is None else self.descriptor)
+        except OSError:
+            return None
+        return held if (held.st_dev, held.st_ino) == self.identity else None
 
     def gone(self) -> bool:
         """Whether the real directory was deleted or replaced since."""
         if self.descriptor is None:
             return False
+        held = self.held()
+        if held is not None and held.st_nlink == 0:
+            return True
         try:
-            held = os.fstat(self.descriptor)
-            if (held.st_dev, held.st_ino) == self.identity and held.st_nlink == 0:
-                return True
             found = os.stat(self.real_resolved)
-            return (found.st_dev, found.st_ino) != self.identity
         except OSError:
             return True
+        return (found.st_dev, found.st_ino) != self.identity
+
+
+class Handover:
+    """Loads a module that the recorder has had and that the program does not know yet."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.spec = module.__spec__
+
+    def create_module(self, _spec: Any) -> Any:
+        return self.module
+
+    def exec_module(self, module: Any) -> None:
+        module.__spec__ = self.spec
 
 
 # What an offline run adds: it compiles for a CUDA architecture, without driver or device, what is loaded on the CPU.
@@ -6708,15 +7852,17 @@ class OfflineRecorder(Recorder):
 
     CUDA_BLOCK_DIM = 256  # where a launch asks for none
 
-    def begin(self, inherited: dict[str, Any] | None) -> None:
-        self.architecture, self.suffix = self.config["cuda_arch"]
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.architecture, self.suffix = config["cuda_arch"]
         self.device_name = f"sm_{self.architecture}{self.suffix}"
+        self.scopes: dict[int, list[list[Any]]] = {}  # by thread: [block_dim asked for, hash of what is loaded]
+        self.asked_entries: dict[Any, dict[bytes, int]] = {}
+        self.kept_states: dict[int, KeptState] = {}  # by thread, while it compiles
+        super().__init__(config)
+
+    def begin(self, how: str) -> None:
         self.compiling = _thread.RLock()
-        if inherited is None:
-            self.scopes: dict[int, list[list[Any]]] = {}  # by thread: [block_dim asked for, hash of what is loaded]
-            self.asked_entries: dict[Any, dict[bytes, int]] = {}
-            self.kept_states: dict[int, KeptState] = {}  # by thread, while it compiles
-        super().begin(inherited)
+        super().begin(how)
 
     def patch_warp(self, context: Any) -> None:
         super().patch_warp(context)
@@ -6725,14 +7871,11 @@ class OfflineRecorder(Recorder):
         self.resident: Any = WeakKeyDictionary()  # module -> {block_dim: (state, hash)} that a device would hold
         self.asked_by_launch: Any = WeakKeyDictionary()  # Launch -> its scope
         for step in (self.patch_asked, self.patch_residency, self.patch_adjoints):
-            try:
-                step()
-            except Exception as error:
-                self.note_error(step.__name__, error)
+            self.attempt(step)
 
     def warp_imported(self, module: Any, started: int) -> None:
         if hasattr(self, "context"):
-            self.patch_asked_on_tape(module)
+            self.attempt(self.patch_asked_on_tape)
         super().warp_imported(module, started)
 
     # -- which block_dim a launch asks for -------------------------------------------------------------------------
@@ -6809,7 +7952,7 @@ class OfflineRecorder(Recorder):
         self.replace(self.context.Launch, "__init__", make_init)
         self.replace(self.context.Launch, "launch", make_replay)
 
-    def patch_asked_on_tape(self, warp: Any) -> None:
+    def patch_asked_on_tape(self) -> None:
         """A tape keeps the block_dim of a launch for its adjoint; on the CPU that is 1."""
 
         def make(original: Any) -> Any:
@@ -6827,7 +7970,7 @@ class OfflineRecorder(Recorder):
 
             return record_launch
 
-        self.replace(warp.Tape, "record_launch", make)
+        self.replace(sys.modules["warp"].Tape, "record_launch", make)
         resolved = vars(self.context).get("_ResolvedBlockDim")
         if resolved is not None:  # a tape of Warp 1.19 passes its block_dim on in this class of its own
 
@@ -7008,8 +8151,9 @@ class OfflineRecorder(Recorder):
         return digest
 
     def begin_offline(self, module: Any, digest: str, block_dim: int) -> LoadRecord:
-        preloader, workers, preloaded = self.preload_site()
-        site = self.site(sys._getframe(1))
+        frame = sys._getframe(1)
+        site = self.site(frame)
+        preload = self.preload_frame(frame, site)
         load = self.push_load(
             {
                 "name": module.name,
@@ -7017,8 +8161,8 @@ class OfflineRecorder(Recorder):
                 "device": self.device_name,
                 "block_dim": block_dim,
                 "kind": "offline",
-                "site": preloader if preloaded and site is None else site,
-                "workers": workers if preloaded else None,
+                "site": site or self.site(preload),
+                "workers": None if preload is None else preload.f_locals.get("max_workers"),
                 "hash_ns": self.take_hash_time(digest),
                 **self.circumstances(module),
             }
@@ -7040,15 +8184,22 @@ class OfflineRecorder(Recorder):
 
 
 class Finder:
-    """Stands first on sys.meta_path until Warp has come, then leaves."""
+    """Stands first on sys.meta_path until Warp has come, then leaves.
 
-    targets = ("warp._src.context", "warp.context")
+    The modules that the recorder imported before the program are hidden from it until it imports them: it then gets the
+    same ones, hooks included.
+    """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, known: set[str]) -> None:
         self.recorder = recorder
+        self.hidden = {name: sys.modules.pop(name) for name in set(sys.modules) - known}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != "warp" and name not in self.targets:
+        """The spec that the other finders have for Warp or its context module, with a loader that is followed."""
+        if name in self.hidden:
+            loader: Any = Handover(self.hidden.pop(name))
+            return type(sys.__spec__)(name, loader)
+        if name not in ("warp", "warp._src.context", "warp.context"):
             return None
         for finder in list(sys.meta_path):
             find_spec = getattr(finder, "find_spec", None)
@@ -7056,16 +8207,22 @@ class Finder:
                 continue
             spec = find_spec(name, path, target)
             if spec is not None:
-                loader = spec.loader
-                if loader is not None and hasattr(loader, "exec_module"):
-                    self.watch(name, loader)
+                if hasattr(spec.loader, "exec_module"):
+                    self.follow(name, spec.loader)
                 return spec
         return None
 
-    def watch(self, name: str, loader: Any) -> None:
+    def leave(self) -> None:
+        """Warp has come, with most of what was hidden."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for name in list(self.hidden):
+            sys.modules.setdefault(name, self.hidden.pop(name))
+
+    def follow(self, name: str, loader: Any) -> None:
+        """Let the recorder act right after the loader has executed the module."""
         original = loader.exec_module
         recorder = self.recorder
-        finder = self
 
         def exec_module(module: Any) -> None:
             start = time.monotonic_ns()
@@ -7073,10 +8230,10 @@ class Finder:
             original(module)
             try:
                 if name == "warp":
+                    self.leave()
                     recorder.warp_imported(module, start)
-                    if finder in sys.meta_path:
-                        sys.meta_path.remove(finder)
-                elif not hasattr(recorder, "context") and "ModuleExec" in vars(module):
+                elif "ModuleExec" in vars(module) and not hasattr(recorder, "context"):
+                    # Warp 1.10 to 1.12 have a warp.context beside the real one.
                     recorder.patch_warp(module)
             except Exception as error:
                 recorder.note_error("import of " + name, error)
@@ -7084,24 +8241,11 @@ class Finder:
         loader.exec_module = exec_module
 
 
-def bootstrap(config: dict[str, Any]) -> None:
-    """Begin recording in this process, then make way; called by the injected sitecustomize."""
-    try:
-        recorder = OfflineRecorder(config) if "cuda_arch" in config else Recorder(config)
-        recorder.watch_processes()
-        sys.meta_path.insert(0, Finder(recorder))
-    except Exception as error:
-        path = os.path.join(config["records"], f"{os.getpid()}.failed")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"{type(error).__name__}: {error}")
-    inject = config["inject"]
-    while inject in sys.path:
-        sys.path.remove(inject)
-    sys.path_importer_cache.pop(inject, None)
-    sys.modules.pop("sitecustomize", None)
-    # The one that the injected file hides, if any. Without one the ImportError that Python would have seen goes on to
-    # the site module, which expects it and leaves no trace.
-    __import__("sitecustomize")
+def bootstrap(config: dict[str, Any], known: set[str]) -> None:
+    """Begin recording in this process; called by the injected sitecustomize. `known` names the modules before it."""
+    recorder = OfflineRecorder(config) if "cuda_arch" in config else Recorder(config)
+    recorder.watch_processes()
+    sys.meta_path.insert(0, Finder(recorder, known))
 
 
 # </recorder>
@@ -7115,7 +8259,8 @@ def bootstrap(config: dict[str, Any]) -> None:
 class AdjointText:
     """A function body as Warp hashed it: where it is, its source, and what it refers to, all as text.
 
-    `args` are (name, type, type code).
+    `args` are (name, type, type code), `types` (name, type code) of those constructed in the body; `functions` are the
+    digests of those it calls, by key.
     """
 
     file: str
@@ -7124,7 +8269,7 @@ class AdjointText:
     source: str
     args: tuple[tuple[str, str, str], ...]
     constants: dict[str, str]
-    types: tuple[str, ...]
+    types: tuple[tuple[str, str], ...]
     statics: tuple[tuple[str, str], ...]
     calls: tuple[str, ...]
     functions: dict[str, str]
@@ -7138,7 +8283,7 @@ class AdjointText:
             source=line["source"],
             args=tuple((label, kind, code) for label, kind, code in line["args"]),
             constants=line["constants"],
-            types=tuple(line["types"]),
+            types=tuple((name, code) for name, code in line["types"]),
             statics=tuple((key, value) for key, value in line["statics"]),
             calls=tuple(line["calls"]),
             functions=line["functions"],
@@ -7163,28 +8308,31 @@ class KernelText:
 
 @dataclass(frozen=True)
 class FunctionText:
-    """A Warp function as it was hashed, with the bodies of all its overloads."""
+    """A Warp function as it was hashed, with the bodies and native snippets of all its overloads."""
 
     key: str
     module: str | None
     adjoints: tuple[str, ...]
+    snippets: tuple[str, ...]
 
     @classmethod
     def from_json(cls, line: dict[str, Any]) -> FunctionText:
-        return cls(line["key"], line["module"], tuple(line["adjoints"]))
+        return cls(line["key"], line["module"], tuple(line["adjoints"]), tuple(line["snippets"]))
 
 
 @dataclass(frozen=True)
 class StateText:
-    """What went into one module hash: resolved options, digests of the live kernels, digests of functions by key."""
+    """What went into one module hash: resolved options, digests of the live kernels, keys of the generic ones (with or
+    without instances), digests of functions by key."""
 
     options: dict[str, str]
     kernels: tuple[str, ...]
+    generics: tuple[str, ...]
     functions: dict[str, str]
 
     @classmethod
     def from_json(cls, line: dict[str, Any]) -> StateText:
-        return cls(line["options"], tuple(line["kernels"]), line["functions"])
+        return cls(line["options"], tuple(line["kernels"]), tuple(line["generics"]), line["functions"])
 
 
 class Catalog:
@@ -7193,6 +8341,7 @@ class Catalog:
     def __init__(self) -> None:
         self.adjoints: dict[str, AdjointText] = {}
         self.kernels: dict[str, KernelText] = {}
+        self.kernels_of_modules: dict[tuple[str, str], KernelText] = {}
         self.functions: dict[str, FunctionText] = {}
         self.states: dict[str, StateText] = {}
         self._bodies: dict[str, str] = {}
@@ -7202,11 +8351,27 @@ class Catalog:
         if kind == "adjoint":
             self.adjoints[digest] = AdjointText.from_json(line)
         elif kind == "kernel":
-            self.kernels[digest] = KernelText.from_json(line)
+            kernel = KernelText.from_json(line)
+            self.kernels[digest] = self.kernels_of_modules[kernel.module, digest] = kernel
         elif kind == "function":
             self.functions[digest] = FunctionText.from_json(line)
         else:
             self.states[digest] = StateText.from_json(line)
+
+    def kernel(self, digest: str, module: str) -> KernelText | None:
+        """A kernel of a module; one of equal content where that module's own was not seen."""
+        return self.kernels_of_modules.get((module, digest)) or self.kernels.get(digest)
+
+    def merged(self, other: Catalog) -> Catalog:
+        """The texts of both."""
+        both = Catalog()
+        for catalog in (self, other):
+            both.adjoints.update(catalog.adjoints)
+            both.kernels.update(catalog.kernels)
+            both.kernels_of_modules.update(catalog.kernels_of_modules)
+            both.functions.update(catalog.functions)
+            both.states.update(catalog.states)
+        return both
 
     def content(self, kernel: str | None) -> str:
         """Digest of what a kernel computes: its body without decorator, name and annotations, the concrete types of
@@ -7214,30 +8379,27 @@ class Catalog:
         text = self.kernels.get(kernel or "")
         if text is None or text.adjoint not in self.adjoints:
             return ""
-        return self._body(text.adjoint, ())
+        return self._body(text.adjoint)
 
-    def _body(self, digest: str, outer: tuple[str, ...]) -> str:
-        if digest in self._bodies:
-            return self._bodies[digest]
+    def _body(self, digest: str) -> str:
         text = self.adjoints.get(digest)
-        if text is None or digest in outer:
+        if text is None:
             return digest
-        called = []
-        for key in sorted(text.functions):
-            function = self.functions.get(text.functions[key])
-            bodies = function.adjoints if function is not None else (text.functions[key],)
-            called.append([self._body(body, (*outer, digest)) for body in bodies])
-        facts = [
-            normal_source(text.source),
-            [[label, code] for label, _, code in text.args],
-            sorted(text.constants.items()),
-            [[key, stable_text(value)] for key, value in text.statics],
-            sorted(text.types),
-            called,
-        ]
-        body = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
-        self._bodies[digest] = body
-        return body
+        if digest not in self._bodies:
+            facts = [
+                normal_source(text.source),
+                [[label, code] for label, _, code in text.args],
+                sorted(text.constants.items()),
+                [[key, stable_text(value)] for key, value in text.statics],
+                sorted(text.types),
+                [self._function(function) for function in text.functions.values()],
+            ]
+            self._bodies[digest] = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+        return self._bodies[digest]
+
+    def _function(self, digest: str) -> list[str]:
+        text = self.functions.get(digest)
+        return [digest] if text is None else [*text.snippets, *(self._body(body) for body in text.adjoints)]
 
 
 def stable_text(text: str) -> str:
@@ -7253,15 +8415,25 @@ def normal_source(source: str) -> str:
         # A snippet of native code, or a syntax newer than this Python's.
         return re.sub(r"^\s*(@.*\n\s*)*def\s+\w+", "def", source)
     if not isinstance(node, ast.FunctionDef):
-        return ast.dump(node)
-    arguments = node.args
-    for argument in arguments.posonlyargs + arguments.args + arguments.kwonlyargs:
-        argument.annotation = None
+        return tree_text(node)
+    for argument in ast.walk(node.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
     body = node.body
     first = body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         body = body[1:]
-    return ast.dump(arguments) + "".join(ast.dump(statement) for statement in body)
+    return tree_text([node.args, *body])
+
+
+def tree_text(node: Any) -> str:
+    """A syntax tree as text that is the same in every Python: fields that are empty come and go between releases."""
+    if isinstance(node, ast.AST):
+        fields = [f"{name}={tree_text(value)}" for name, value in ast.iter_fields(node) if value not in (None, [])]
+        return f"{type(node).__name__}({','.join(fields)})"
+    if isinstance(node, list):
+        return f"[{','.join(map(tree_text, node))}]"
+    return repr(node)
 
 
 # Causes: what differs between a build and the closest earlier identity of its module in the same process.
@@ -7310,7 +8482,7 @@ class LoadTables:
     def _kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
         found = []
         for digest in state.kernels:
-            kernel = self.catalog.kernels.get(digest)
+            kernel = self.catalog.kernel(digest, load.name)
             if kernel is not None:
                 options = {**state.options, **kernel.options}
                 built = BuiltKernel(
@@ -7381,8 +8553,8 @@ def cause_of(
     known = [(item, item.state) for item in alike if item.state is not None]
     if state is None or not known:
         return Cause(CauseReason.NOTHING_OBVIOUS, (), alike[-1].load.hash)
-    compared = [(state_changes(before, state, catalog), item.load.hash) for item, before in reversed(known)]
-    changes, digest = min(compared, key=lambda pair: len(pair[0]) or 1 << 30)
+    compared = [(state_changes(before, state, catalog, load), item.load.hash) for item, before in reversed(known)]
+    changes, digest = min(compared, key=lambda pair: len(pair[0]))
     if not changes:
         return Cause(CauseReason.NOTHING_OBVIOUS, (), digest)
     reason = min((change.reason for change in changes), key=CAUSE_ORDER.index)
@@ -7402,19 +8574,22 @@ CAUSE_ORDER = (
     CauseReason.SAME_HASH_AGAIN,
 )
 
-# What Warp takes where an option is None, by what the device starts with; stating it moves the hash and nothing else.
+# What Warp takes where an option is None; stating it moves the hash and nothing else. `optimization_level` apart.
 NONE_MEANS = {
-    ("optimization_level", "cpu"): "2",
-    ("optimization_level", "cuda"): "3",
-    ("mode", "cpu"): "'release'",
-    ("mode", "cuda"): "'release'",
-    ("enable_mathdx_gemm", "cuda"): "True",
-    ("enable_mathdx_solver", "cuda"): "True",
-    ("enable_mathdx_fft", "cuda"): "True",
-    ("enable_mathdx_gemm", "cpu"): "True",
-    ("enable_mathdx_solver", "cpu"): "True",
-    ("enable_mathdx_fft", "cpu"): "True",
+    "mode": "'release'",
+    "enable_mathdx_gemm": "True",
+    "enable_mathdx_solver": "True",
+    "enable_mathdx_fft": "True",
+    "default_grid_stride": "True",
 }
+
+
+def meaning_of_none(name: str, options: dict[str, str], device: str) -> str | None:
+    """The value, as text, that Warp takes where a module option is None; None where it has no such default."""
+    if name == "optimization_level":
+        # Warp optimises CPU code less from 1.13 on, which also brought `cpu_compiler_flags`.
+        return "2" if device == "cpu" and "cpu_compiler_flags" in options else "3"
+    return NONE_MEANS.get(name)
 
 
 def cache_changes(before: Load, after: Load, events: Sequence[CacheEvent]) -> tuple[Change, ...]:
@@ -7425,36 +8600,32 @@ def cache_changes(before: Load, after: Load, events: Sequence[CacheEvent]) -> tu
     return tuple(Change(CauseReason.SAME_HASH_AGAIN, event.kind.value, None, event.path, event.site) for event in found)
 
 
-def state_changes(before: StateText, after: StateText, catalog: Catalog) -> tuple[Change, ...]:
-    """Every difference between two states of a module at one block_dim."""
-    changes = kernel_changes(before, after, catalog)
-    device = "cuda" if "output_arch" in after.options else "cpu"
+def state_changes(before: StateText, after: StateText, catalog: Catalog, load: Load) -> tuple[Change, ...]:
+    """Every difference between two states of a module, of which `load` loaded the later one."""
+    changes = kernel_changes(before, after, catalog, load.name)
     for name in sorted({*before.options, *after.options} - {"block_dim"}):
         old, new = before.options.get(name), after.options.get(name)
         if old != new:
-            default = NONE_MEANS.get((name, device))
-            restated = {old, new} == {"None", default}
+            restated = {old, new} == {"None", meaning_of_none(name, after.options, load.device)}
             reason = CauseReason.OPTION_RESTATED if restated else CauseReason.OPTION_CHANGED
             changes.append(Change(reason, name, old, new, None))
     return tuple(changes)
 
 
-def kernel_changes(before: StateText, after: StateText, catalog: Catalog) -> list[Change]:
+def kernel_changes(before: StateText, after: StateText, catalog: Catalog, module: str) -> list[Change]:
     """Differences between the live kernels of two states: pairs under one key and argument types are compared."""
     gone = [digest for digest in before.kernels if digest not in set(after.kernels)]
     new = [digest for digest in after.kernels if digest not in set(before.kernels)]
     changes: dict[Change, None] = {}
     for digest in new:
-        kernel = catalog.kernels.get(digest)
+        kernel = catalog.kernel(digest, module)
         if kernel is None:
             continue
         site = kernel.site
-        twin = closest_kernel(digest, [*gone, *before.kernels], catalog)
+        twin = closest_kernel(kernel, [*gone, *before.kernels], catalog)
         if twin is None:
-            if kernel.overload:
-                types = (
-                    ", ".join(kind for _, kind, _ in catalog.adjoints[kernel.adjoint].args) if kernel.adjoint else ""
-                )
+            if kernel.overload and kernel.key in before.generics:
+                types = ", ".join(argument_types(kernel, catalog))
                 changes[Change(CauseReason.GENERIC_INSTANCE_ADDED, kernel.key, None, types, site)] = None
             else:
                 changes[Change(CauseReason.KERNEL_ADDED, kernel.key, None, None, site)] = None
@@ -7464,15 +8635,14 @@ def kernel_changes(before: StateText, after: StateText, catalog: Catalog) -> lis
         for change in body_changes(kernel, catalog.kernels[twin], catalog):
             changes[change] = None
     for digest in gone:
-        kernel = catalog.kernels.get(digest)
+        kernel = catalog.kernel(digest, module)
         if kernel is not None:
             changes[Change(CauseReason.KERNEL_REMOVED, kernel.key, None, None, kernel.site)] = None
     return list(changes)
 
 
-def closest_kernel(digest: str, candidates: Sequence[str], catalog: Catalog) -> str | None:
+def closest_kernel(kernel: KernelText, candidates: Sequence[str], catalog: Catalog) -> str | None:
     """The earlier kernel of the same key that a new one stands for; for generic instances of the same types too."""
-    kernel = catalog.kernels[digest]
     for other_digest in candidates:
         other = catalog.kernels.get(other_digest)
         if other is None or other.key != kernel.key:
@@ -7494,14 +8664,13 @@ def body_changes(kernel: KernelText, earlier: KernelText, catalog: Catalog) -> l
     site = kernel.site
     if new is None or old is None:
         return [Change(CauseReason.KERNEL_REDEFINED, kernel.key, None, None, site)]
-    changes = [
-        Change(CauseReason.FUNCTION_CHANGED, key, None, None, function_site(new.functions[key], catalog))
-        for key in sorted(new.functions.keys() & old.functions.keys())
-        if new.functions[key] != old.functions[key]
-    ]
-    for (_, kind, code), (_, old_kind, old_code) in zip(new.args, old.args, strict=False):
-        if kind == old_kind and code != old_code:
-            changes.append(Change(CauseReason.STRUCT_CHANGED, kind, old_code, code, site))
+    changes = function_changes(old.functions, new.functions, catalog)
+    known = used_types(old)
+    changes.extend(
+        Change(CauseReason.STRUCT_CHANGED, name, known[name], code, site)
+        for name, code in used_types(new).items()
+        if known.get(name, code) != code
+    )
     before, after = named_values(old), named_values(new)
     changes.extend(
         Change(CauseReason.KERNEL_REDEFINED, f"{kernel.key}: {name}", before.get(name), after.get(name), site)
@@ -7515,6 +8684,42 @@ def body_changes(kernel: KernelText, earlier: KernelText, catalog: Catalog) -> l
     if not changes or normal_source(new.source) != normal_source(old.source):
         changes.append(Change(CauseReason.KERNEL_REDEFINED, kernel.key, None, None, site))
     return changes
+
+
+def function_changes(before: dict[str, str], after: dict[str, str], catalog: Catalog) -> list[Change]:
+    """Functions by key whose digest moved, called directly or not. A digest holds those of the functions that it calls:
+    the ones whose own body changed are told, unless that can be said of none."""
+    moved = [key for key in sorted(before.keys() & after.keys()) if before[key] != after[key]]
+    changes = []
+    for key in moved:
+        old, new = function_bodies(before[key], catalog), function_bodies(after[key], catalog)
+        site = function_site(after[key], catalog)
+        values = [
+            Change(CauseReason.FUNCTION_CHANGED, f"{key}: {name}", was.get(name), now.get(name), site)
+            for was, now in zip(map(named_values, old), map(named_values, new), strict=False)
+            for name in sorted(was.keys() | now.keys())
+            if was.get(name) != now.get(name)
+        ]
+        if [(normal_source(text.source), used_types(text)) for text in old] != [
+            (normal_source(text.source), used_types(text)) for text in new
+        ]:
+            values.append(Change(CauseReason.FUNCTION_CHANGED, key, None, None, site))
+        changes += values
+    return changes or [
+        Change(CauseReason.FUNCTION_CHANGED, key, None, None, function_site(after[key], catalog)) for key in moved
+    ]
+
+
+def function_bodies(digest: str, catalog: Catalog) -> list[AdjointText]:
+    """The bodies of a function, one an overload, as far as they were seen."""
+    function = catalog.functions.get(digest)
+    bodies = function.adjoints if function is not None else ()
+    return [catalog.adjoints[body] for body in bodies if body in catalog.adjoints]
+
+
+def used_types(text: AdjointText) -> dict[str, str]:
+    """Codes of the types of a body's arguments, and of those it constructs, by name."""
+    return {**dict(text.types), **{kind: code for _, kind, code in text.args}}
 
 
 def named_values(text: AdjointText) -> dict[str, str]:
@@ -7547,14 +8752,18 @@ class RecordFile:
         return self.of("start")[0]
 
 
-def read_record_file(path: str, catalog: Catalog) -> RecordFile | None:
-    """Read one record file; texts go to the catalog. None if not even its start line can be read."""
+def read_record_file(path: str, catalog: Catalog, private: Sequence[str]) -> RecordFile | None:
+    """Read one record file; texts go to the catalog, paths in the private directories become relative to them.
+
+    None if not even the start line can be read.
+    """
+    prefixes = [json.dumps(folder + os.sep)[1:-1].encode() for folder in private]
     lines: dict[str, list[dict[str, Any]]] = {}
     truncated = False
     with open(path, "rb") as file:
         for raw in file:
             try:
-                line = json.loads(raw)
+                line = json.loads(functools.reduce(lambda text, prefix: text.replace(prefix, b""), prefixes, raw))
                 kind = line["t"]
                 if kind in ("adjoint", "kernel", "function", "state"):
                     catalog.add(kind, line["digest"], line)
@@ -7567,86 +8776,120 @@ def read_record_file(path: str, catalog: Catalog) -> RecordFile | None:
     return RecordFile(os.path.basename(path)[: -len(".rec")], lines, truncated)
 
 
+def birth_of(file: RecordFile, parent: RecordFile | None) -> dict[str, Any] | None:
+    """The birth line that a process has in its parent's record: the last one of its pid before it started, since a pid
+    can come again. None for a fork by os.fork, and for the first process."""
+    if parent is None:
+        return None
+    start = file.start
+    births = [line for line in parent.of("birth") if line["pid"] == start["pid"] and line["at"] <= start["at"]]
+    return max(births, key=operator.itemgetter("at"), default=None)
+
+
+def without_momentary(files: list[RecordFile]) -> list[RecordFile]:
+    """The files without those of forks that were born to run another program: with a `preexec_fn`, subprocess runs
+    Python's fork hooks between the two. What such a fork became is a child of its parent."""
+    by_name = {file.name: file for file in files}
+    momentary = {
+        file.name: file.start["parent"]
+        for file in files
+        if file.start["how"] == "fork"
+        and birth_of(file, by_name.get(file.start["parent"])) is not None
+        and not any(file.of(kind) for kind in ("end", "load", "ids", "birth"))
+    }
+    for file in files:
+        file.start["parent"] = momentary.get(file.start["parent"], file.start["parent"])
+    return [file for file in files if file.name not in momentary]
+
+
 def process_paths(files: list[RecordFile]) -> dict[str, str]:
     """Name every process by its place in the tree, pids ignored: parent's path and ordinal of birth."""
-    births: dict[tuple[str, int], int] = {}
-    for file in files:
-        for birth in file.of("birth"):
-            births[file.name, birth["pid"]] = birth["at"]
-    names = {file.name for file in files}
+    by_name = {file.name: file for file in files}
     children: dict[str, list[tuple[int, str]]] = {}
     for file in files:
-        parent = file.start["parent"] if file.start["parent"] in names else ""
-        born = births.get((parent, file.start["pid"]), file.start["at"])
-        children.setdefault(parent, []).append((born, file.name))
+        parent = by_name.get(file.start["parent"])
+        birth = birth_of(file, parent)
+        born = file.start["at"] if birth is None else birth["at"]
+        children.setdefault("" if parent is None else parent.name, []).append((born, file.name))
     paths: dict[str, str] = {}
     open_names = [("", "")]
     while open_names:
-        parent, prefix = open_names.pop()
-        for ordinal, (_, name) in enumerate(sorted(children.get(parent, []))):
-            paths[name] = f"{prefix}{ordinal}"
-            open_names.append((name, f"{paths[name]}."))
+        name, prefix = open_names.pop()
+        for ordinal, (_, child) in enumerate(sorted(children.get(name, []))):
+            paths[child] = f"{prefix}{ordinal}"
+            open_names.append((child, f"{paths[child]}."))
     return paths
 
 
-class LaunchReader:
-    """Turns the launch ids of a process into counted entries and encoded streams.
+def unpack(packed: str) -> array[int]:
+    """The inverse of the recorder's `pack`."""
+    return array("I", zlib.decompress(base64.b64decode(packed)))
 
-    A forked child goes on with the numbers of its parent, whose lines it does not repeat: `tables` look them up there.
+
+class LaunchReader:
+    """Turns the launch numbers of a process into counted entries and encoded streams.
+
+    A forked child goes on with the numbers of its parent, whose lines it does not repeat: `ancestors`, the first one
+    first, have them. Once `read`, `missing` says in words what is missing.
     """
 
     def __init__(self, folder: str, file: RecordFile, ancestors: list[RecordFile], catalog: Catalog) -> None:
         self.folder = folder
         self.file = file
         self.catalog = catalog
-        self.launch_lines: dict[int, dict[str, Any]] = {}
-        self.hooks_lines: dict[int, dict[str, Any]] = {}
-        for source in [*ancestors, file]:
-            for line in source.of("launch"):
-                self.launch_lines[line["number"]] = line
-            for line in source.of("hooks"):
-                self.hooks_lines[line["number"]] = line
+        sources = [*ancestors, file]
+        self.launch_lines = {line["number"]: line for source in sources for line in source.of("launch")}
+        self.hooks_lines = {line["number"]: line for source in sources for line in source.of("hooks")}
+        self.kernels: dict[LaunchedKernel, int] = {}
+        self.entries: dict[tuple[int, tuple[int, ...], bool], int] = {}
+        self.unseen: set[int] = set()  # numbers of graph replays with content that is not known
+        self.undescribed: set[int] = set()
+        self.missing: list[str] = []
 
-    def read(self) -> tuple[Launches, list[str]]:
-        """The launches of the process, and what is missing in them, in words."""
-        missing: list[str] = []
+    def read(self) -> Launches:
+        """The launches of the process."""
         ids_by_thread = {thread: self._thread_ids(thread) for thread in self._threads()}
-        used = sorted({number for ids in ids_by_thread.values() for number in set(ids)})
-        entries: dict[tuple[Any, ...], int] = {}
-        kernels: dict[LaunchedKernel, int] = {}
-        index_of: dict[int, int | None] = {}
-        for number in used:
-            line = self.launch_lines.get(number)
-            if line is None or line.get("special") == "unknown" or self.hooks_lines.get(line.get("kernel", 0)) is None:
-                index_of[number] = None
-                if line is None or line.get("special") != "graph":
-                    missing.append(f"launch number {number} has no description")
-                continue
-            if line["dim"] is None:
-                missing.append(f"more than {MAX_DISTINCT_LAUNCHES} distinct launches: further dims are not told apart")
-            launched = self._kernel(self.hooks_lines[line["kernel"]])
-            if "offline" in line:
-                digest, device, block_dim = line["offline"]
-                launched = dataclasses.replace(launched, hash=digest, device=device, block_dim=block_dim)
-            kernel = kernels.setdefault(launched, len(kernels))
-            key = (kernel, tuple(line["dim"] or ()), line["adjoint"])
-            index_of[number] = entries.setdefault(key, len(entries))
-        unknown = sum(
-            ids.count(number)
-            for ids in ids_by_thread.values()
-            for number in set(used) & {n for n, line in self.launch_lines.items() if line.get("special") == "graph"}
-        )
-        streams, counts = self._encode(ids_by_thread, index_of, len(entries))
-        launches = Launches(
+        totals = collections.Counter(itertools.chain.from_iterable(ids_by_thread.values()))
+        meanings = {number: self._meaning(number) for number in sorted(totals)}
+        if self.undescribed:
+            count = sum(totals[number] for number in self.undescribed)
+            self.missing.append(f"{count} launches whose kernel is not known")
+        counts: collections.Counter[int] = collections.Counter()
+        for number, total in totals.items():
+            for index, times in collections.Counter(meanings[number]).items():
+                counts[index] += times * total
+        streams = self._streams(ids_by_thread, meanings)
+        return Launches(
             count=sum(stream.count for stream in streams),
-            graph_replays_unknown=unknown,
-            kernels=tuple(kernels),
-            entries=tuple(
-                LaunchEntry(kernel, dim, adjoint, counts[index]) for (kernel, dim, adjoint), index in entries.items()
-            ),
+            graph_replays_unknown=sum(totals[number] for number in self.unseen),
+            kernels=tuple(self.kernels),
+            entries=tuple(LaunchEntry(*entry, counts[index]) for entry, index in self.entries.items()),
             streams=tuple(streams),
         )
-        return launches, sorted(set(missing))
+
+    def _meaning(self, number: int) -> array[int]:
+        """The indices of the launches that a number stands for: one, or those of a graph."""
+        line = self.launch_lines.get(number, {"special": "unknown"})
+        if line.get("special") == "graph" or line.get("unknown"):
+            self.unseen.add(number)
+        if "graph" in line:
+            return array("I", itertools.chain.from_iterable(map(self._meaning, unpack(line["graph"]))))
+        hooks = self.hooks_lines.get(line.get("kernel", 0))
+        if hooks is None:
+            if line.get("special") != "graph":
+                self.undescribed.add(number)
+            return array("I")
+        if line["dim"] is None:
+            text = f"more than {MAX_DISTINCT_LAUNCHES} distinct launches: further dims are not told apart"
+            if text not in self.missing:
+                self.missing.append(text)
+        launched = self._kernel(hooks)
+        if "offline" in line:
+            digest, device, block_dim = line["offline"]
+            launched = dataclasses.replace(launched, hash=digest, device=device, block_dim=block_dim)
+        kernel = self.kernels.setdefault(launched, len(self.kernels))
+        entry = (kernel, tuple(line["dim"] or ()), line["adjoint"])
+        return array("I", [self.entries.setdefault(entry, len(self.entries))])
 
     def _kernel(self, line: dict[str, Any]) -> LaunchedKernel:
         return LaunchedKernel(
@@ -7668,53 +8911,93 @@ class LaunchReader:
         return sorted(found)
 
     def _thread_ids(self, thread: int) -> array[int]:
-        """All ids of a thread: the flushed chunks, then what is left in the mapped buffer."""
-        ids = array("I")
-        chunks = sorted((line["sequence"], line["z"]) for line in self.file.of("ids") if line["thread"] == thread)
-        for _, packed in chunks:
-            ids.frombytes(zlib.decompress(base64.b64decode(packed)))
+        """All numbers of a thread: the flushed pieces, then what is left in the mapped buffer."""
+        pieces = {line["sequence"]: line["z"] for line in self.file.of("ids") if line["thread"] == thread}
+        ids = array("I", itertools.chain.from_iterable(unpack(pieces[sequence]) for sequence in sorted(pieces)))
+        flushed = max(pieces, default=0)
         try:
             with open(os.path.join(self.folder, f"{self.file.name}.{thread}.ids"), "rb") as file:
                 tail = array("I", file.read())
         except OSError:
-            return ids
-        if len(tail) > 1 and not (chunks and tail[0] == chunks[-1][0]):
-            # A buffer whose sequence number was flushed already was about to be emptied when the process died.
-            rest = tail[1:]
-            ids.extend(rest[: rest.index(0)] if 0 in rest else rest)
+            tail = array("I")
+        # A buffer whose sequence number was flushed already was about to be emptied when the process died.
+        if tail and tail[0] > flushed:
+            flushed = tail[0] - 1
+            ids.extend(itertools.takewhile(bool, tail[1:]))
+        if flushed > len(pieces):
+            self.missing.append(f"{flushed - len(pieces)} pieces of the launches of thread {thread} are lost")
         return ids
 
-    def _encode(
-        self, ids_by_thread: dict[int, array[int]], index_of: dict[int, int | None], size: int
-    ) -> tuple[list[LaunchStream], list[int]]:
-        counts = [0] * size
-        width = 1 if size <= 1 << 8 else 2 if size <= 1 << 16 else 4
-        code = {1: "B", 2: "H", 4: "I"}[width]
-        streams: list[LaunchStream] = []
+    def _streams(self, ids_by_thread: dict[int, array[int]], meanings: dict[int, array[int]]) -> list[LaunchStream]:
+        width = 1 if len(self.entries) <= 1 << 8 else 2 if len(self.entries) <= 1 << 16 else 4
+        encoded = {number: encoded_indices(indices, width) for number, indices in meanings.items()}
+        # A graph stands for many launches: so many numbers at a time that a piece stays small.
+        step = 1 + ENCODED_PIECE_BYTES // max(map(len, encoded.values()), default=1)
+        streams = []
         budget = MAX_ENCODED_LAUNCH_BYTES
         for thread, ids in ids_by_thread.items():
-            indices = array("I", [index for index in map(index_of.__getitem__, ids) if index is not None])
-            for index, count in collections.Counter(indices).items():
-                counts[index] += count
-            if not indices:
-                continue
-            packed = lzma.compress(array(code, indices).tobytes(), preset=1)
-            order = Order.EXACT
-            if len(packed) > budget:
-                order = Order.DIGEST
-                packed = lzma.compress(array(code, indices[:FIRST_LAUNCHES_KEPT]).tobytes(), preset=1)
-            budget -= len(packed)
-            streams.append(
-                LaunchStream(
-                    thread=thread,
-                    count=len(indices),
-                    order=order,
-                    width=width,
-                    data=base64.b64encode(packed).decode("ascii"),
-                    digest=hashlib.sha256(indices.tobytes()).hexdigest(),
-                )
-            )
-        return streams, counts
+            encoder = StreamEncoder(width, budget)
+            for start in range(0, len(ids), step):
+                encoder.add(b"".join(map(encoded.__getitem__, ids[start : start + step])))
+            stream = encoder.stream(thread)
+            budget = encoder.budget
+            if stream.count:
+                streams.append(stream)
+        return streams
+
+
+def encoded_indices(indices: array[int], width: int) -> bytes:
+    """Indices of entries as little-endian integers of `width` bytes."""
+    found = array({1: "B", 2: "H", 4: "I"}[width], indices)
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found.tobytes()
+
+
+class StreamEncoder:
+    """Encodes the launches of one thread as they come; memory does not grow with them. `budget` is in bytes."""
+
+    def __init__(self, width: int, budget: int) -> None:
+        self.width = width
+        self.budget = budget
+        self.count = 0
+        self.first = bytearray()
+        self.packed = bytearray()
+        self.digest = hashlib.sha256()
+        self.compressor = lzma.LZMACompressor(preset=1)
+
+    def add(self, data: bytes) -> None:
+        """Add encoded indices."""
+        self.count += len(data) // self.width
+        self.first += data[: max(0, FIRST_LAUNCHES_KEPT * self.width - len(self.first))]
+        self.digest.update(widened(data, self.width))
+        if len(self.packed) <= self.budget or self.count <= FIRST_LAUNCHES_KEPT:
+            self.packed += self.compressor.compress(data)
+
+    def stream(self, thread: int) -> LaunchStream:
+        """Everything that was added; the budget shrinks by what it takes."""
+        packed = self.packed + self.compressor.flush()
+        order = Order.EXACT
+        if len(packed) > self.budget and self.count > FIRST_LAUNCHES_KEPT:
+            order = Order.DIGEST
+            packed = bytearray(lzma.compress(self.first, preset=1))
+        self.budget = max(0, self.budget - len(packed))
+        return LaunchStream(
+            thread=thread,
+            count=self.count,
+            order=order,
+            width=self.width,
+            data=base64.b64encode(packed).decode("ascii"),
+            digest=self.digest.hexdigest(),
+        )
+
+
+def widened(data: bytes, width: int) -> bytes:
+    """Little-endian integers of `width` bytes as such of 4 bytes."""
+    wide = bytearray(len(data) // width * 4)
+    for byte in range(width):
+        wide[byte::4] = data[byte::width]
+    return bytes(wide)
 
 
 def site_from(value: list[Any] | None) -> Site | None:
@@ -7769,6 +9052,57 @@ def load_from(line: dict[str, Any], origin: int) -> Load:
     )
 
 
+def cache_event_from(line: dict[str, Any], origin: int) -> CacheEvent:
+    """A cache event as the recorder writes it; `origin` as for `load_from`."""
+    path = re.sub(r"^\d+/tmp/", "$TMPDIR/", line["path"]) if line["path"] else None
+    at_ms = milliseconds(line["at"] - origin)
+    return CacheEvent(CacheEventKind(line["kind"]), at_ms, path, site_from(line["site"]))
+
+
+def config_event_from(line: dict[str, Any], origin: int) -> ConfigEvent:
+    """An assignment to the configuration as the recorder writes it; `origin` as for `load_from`."""
+    at_ms = milliseconds(line["at"] - origin)
+    return ConfigEvent(line["name"], line["before"], line["after"], at_ms, site_from(line["site"]))
+
+
+def with_lost_kernels(loads: Sequence[Load], hooks: Sequence[dict[str, Any]]) -> list[Load]:
+    """The loads, each last one of an identity whose kernel had no entry point with that as its error."""
+    found = list(loads)
+    for line in hooks:
+        if line["lost"]:
+            identity = (line["module"], line["hash"], line["device"], line["block_dim"])
+            for position, load in reversed(list(enumerate(found))):
+                if (load.name, load.hash, load.device, load.block_dim) == identity and load.error is None:
+                    text = f"kernel {line['key']} was not found in it when it was launched"
+                    found[position] = dataclasses.replace(load, error=text)
+                    break
+    return found
+
+
+def explain_across_runs(read: ReadRun, cold: ReadRun) -> ReadRun:
+    """A run after the cold one, with a cause for each build of what the cold run had not built: the difference to the
+    closest identity that the cold run loaded under that name, hashes in it aside. Unchanged code makes none."""
+    catalog = cold.catalog.merged(read.catalog)
+    known: dict[tuple[str, str, int | None], list[Loaded]] = {}
+    hashes = set()
+    for load in (load for process in cold.processes for load in process.loads):
+        key = (family(load.name), load.device, load.block_dim)
+        known.setdefault(key, []).append(Loaded(load, catalog.states.get(load.hash or "")))
+        hashes.add(load.hash)
+
+    def explained(load: Load) -> Load:
+        earlier = known.get((family(load.name), load.device, load.block_dim), [])
+        first = load.is_build and load.cause is not None and load.cause.reason is CauseReason.FIRST_BUILD
+        if not first or load.hash in hashes or not earlier:
+            return load
+        alike = [Loaded(dataclasses.replace(item.load, name=load.name), item.state) for item in earlier]
+        cause = cause_of(load, catalog.states.get(load.hash or ""), alike, catalog, ())
+        return dataclasses.replace(load, cause=cause)
+
+    processes = [dataclasses.replace(process, loads=tuple(map(explained, process.loads))) for process in read.processes]
+    return dataclasses.replace(read, processes=tuple(processes))
+
+
 @dataclass(frozen=True)
 class ReadRun:
     """What the record files of a run say."""
@@ -7781,21 +9115,29 @@ class ReadRun:
     toolkit: str | None
     driver: str | None
     cuda_archs: tuple[int, ...] | None  # what its Warp can compile for; null where none was initialised
-    made_paths: tuple[str, ...]
+    options_set: bool
+    options_refused: tuple[str, ...]
 
 
-def read_records(folder: str, origin: int) -> ReadRun:
-    """Read all record files of a run. Times become milliseconds since `origin`."""
+def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
+    """Read all record files of a run. Times become milliseconds since `origin`, paths lose the private directories (the
+    inner ones first)."""
     catalog = Catalog()
     files = []
     gaps: list[Gap] = []
     for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
         if name.endswith(".rec"):
-            file = read_record_file(os.path.join(folder, name), catalog)
+            file = read_record_file(path, catalog, private)
             if file is None:
                 gaps.append(Gap(GapReason.RECORD_TRUNCATED, None, f"the record {name} has no readable start line"))
             else:
                 files.append(file)
+        elif name.endswith(".failed"):
+            with open(path, encoding="utf-8", errors="replace") as failure:
+                text = f"the recorder could not start: {failure.read()[:MAX_TEXT]}"
+            gaps.append(Gap(GapReason.CHILD_NOT_RECORDED, int(name[: -len(".failed")]), text))
+    files = without_momentary(files)
     paths = process_paths(files)
     by_name = {file.name: file for file in files}
     processes = []
@@ -7816,7 +9158,8 @@ def read_records(folder: str, origin: int) -> ReadRun:
         toolkit=inits[0]["toolkit"] if inits else None,
         driver=inits[0]["driver"] if inits else None,
         cuda_archs=tuple(inits[0]["cuda_archs"]) if inits else None,
-        made_paths=tuple(path for file in files for line in file.of("made") for path in line["paths"]),
+        options_set=any(file.of("set") for file in files),
+        options_refused=tuple(dict.fromkeys(line["text"] for file in files for line in file.of("unset"))),
     )
 
 
@@ -7825,35 +9168,18 @@ def read_process(
 ) -> tuple[Process, list[Gap]]:
     """One process from its record file."""
     start = file.start
-    pid = start["pid"]
-    gaps: list[Gap] = []
     ancestors: list[RecordFile] = []
     current = file
     while current.start["how"] == "fork" and current.start["parent"] in by_name:
         current = by_name[current.start["parent"]]
         ancestors.insert(0, current)
-    launches, missing = LaunchReader(folder, file, ancestors, catalog).read()
-    gaps.extend(Gap(GapReason.LAUNCHES_NOT_RECORDED, pid, text) for text in missing)
-    if launches.graph_replays_unknown:
-        text = f"{launches.graph_replays_unknown} graph replays whose content was not seen: launches is a lower bound"
-        gaps.append(Gap(GapReason.GRAPH_CONTENT_UNSEEN, pid, text))
-    if file.truncated:
-        gaps.append(Gap(GapReason.RECORD_TRUNCATED, pid, "a line of its record could not be read"))
-    errors = tuple(line["text"] for line in file.of("error"))
-    gaps.extend(Gap(GapReason.HOOK_FAILED, pid, text) for text in errors)
+    reader = LaunchReader(folder, file, ancestors, catalog)
+    launches = reader.read()
     warp = next((source.of("warp")[-1] for source in [file, *reversed(ancestors)] if source.of("warp")), None)
-    if warp is not None and not warp["patched"]:
-        text = f"Warp {warp['version']} is older than what the recorder can hook (1.4)"
-        gaps.append(Gap(GapReason.UNSUPPORTED_WARP, pid, text))
-    events = tuple(
-        CacheEvent(
-            CacheEventKind(line["kind"]), milliseconds(line["at"] - origin), line["path"], site_from(line["site"])
-        )
-        for line in file.of("cache")
-    )
+    events = tuple(cache_event_from(line, origin) for line in file.of("cache"))
     tables = LoadTables(catalog)
     loads = tables.explain(
-        [load_from(line, origin) for line in file.of("load")],
+        with_lost_kernels([load_from(line, origin) for line in file.of("load")], file.of("hooks")),
         events,
         {position: site_from(line["options_site"]) for position, line in enumerate(file.of("load"))},
     )
@@ -7861,7 +9187,7 @@ def read_process(
     end = next((line for line in reversed(file.of("end")) if line["at"] > revived), None)
     hashing = end or (file.of("load")[-1] if file.of("load") else None)
     process = Process(
-        pid=pid,
+        pid=start["pid"],
         path=path,
         how=start["how"],
         argv=tuple(start["argv"]),
@@ -7877,23 +9203,31 @@ def read_process(
         hashings=0 if hashing is None else hashing["total_hashings"],
         loads=loads,
         cache_events=events,
-        config_events=tuple(
-            ConfigEvent(
-                line["name"],
-                line["before"],
-                line["after"],
-                milliseconds(line["at"] - origin),
-                site_from(line["site"]),
-            )
-            for line in file.of("config")
-        ),
+        config_events=tuple(config_event_from(line, origin) for line in file.of("config")),
         option_sets=tuple(dict(options) for options in tables.option_sets),
         built_kernels=tuple(tables.built_kernels),
         tapes=len(file.of("tape")),
         launches=launches,
-        hook_errors=errors,
+        hook_errors=tuple(line["text"] for line in file.of("error")),
     )
-    return process, gaps
+    return process, process_gaps(file, process, warp["missing"] if warp is not None else [], reader.missing)
+
+
+def process_gaps(
+    file: RecordFile, process: Process, unhooked: Sequence[str], missing_launches: Sequence[str]
+) -> list[Gap]:
+    """What may have gone unseen in a process: of Warp, `unhooked`, of its launches, or by a failed hook."""
+    found = [(GapReason.LAUNCHES_NOT_RECORDED, text) for text in missing_launches]
+    if replays := process.launches.graph_replays_unknown:
+        text = f"{replays} graph replays whose content was not seen: launches is a lower bound"
+        found.append((GapReason.GRAPH_CONTENT_UNSEEN, text))
+    if file.truncated:
+        found.append((GapReason.RECORD_TRUNCATED, "a line of its record could not be read"))
+    found.extend((GapReason.HOOK_FAILED, text) for text in process.hook_errors)
+    if unhooked:
+        text = f"no {' and no '.join(unhooked)} can be recorded in Warp {process.warp}: use Warp 1.10 to 1.19"
+        found.append((GapReason.UNSUPPORTED_WARP, text))
+    return [Gap(reason, process.pid, text) for reason, text in found]
 
 
 def process_phases(
@@ -7907,9 +9241,9 @@ def process_phases(
     if end is None:
         return None
     start = file.start
-    parent = by_name.get(start["parent"] or "")
-    births = [line["at"] for line in parent.of("birth") if line["pid"] == start["pid"]] if parent is not None else []
-    born = births[-1] if births else origin if parent is None else start["at"]
+    parent = by_name.get(start["parent"])
+    birth = birth_of(file, parent)
+    born = birth["at"] if birth is not None else origin if parent is None else start["at"]
     warp = file.of("warp")[0] if file.of("warp") else None
     init = file.of("init")[0] if file.of("init") else None
     interpreter = milliseconds(start["at"] - born)
@@ -7957,7 +9291,15 @@ def isolating_flag(words: Sequence[str]) -> str | None:
 
 def unrecorded_children(files: list[RecordFile]) -> list[Gap]:
     """Children that a recorded process started and that should have been recorded, but were not."""
-    started = {file.start["pid"]: file for file in files}
+    births: dict[int, list[int]] = {}
+    for file in files:
+        for birth in file.of("birth"):
+            births.setdefault(birth["pid"], []).append(birth["at"])
+    # A pid can come again: a start belongs to the last birth before it.
+    recorded = {
+        (start["pid"], max((at for at in births.get(start["pid"], []) if at <= start["at"]), default=0))
+        for start in (file.start for file in files)
+    }
     gaps = []
     for file in files:
         revived = [line["at"] for line in file.of("revived")]
@@ -7965,11 +9307,7 @@ def unrecorded_children(files: list[RecordFile]) -> list[Gap]:
             pid, words = birth["pid"], birth["argv"]
             if pid == file.start["pid"] and any(at >= birth["at"] for at in revived):
                 continue  # an exec that failed
-            recorded = started.get(pid)
-            if recorded is not None and recorded.start["at"] >= birth["at"]:
-                continue
-            executed = [other for other in files if other.start["pid"] == pid and other.start["at"] >= birth["at"]]
-            if executed or not words:
+            if (pid, birth["at"]) in recorded or not words:
                 continue
             shown = " ".join(words[:4])
             python = is_python(words[0])
@@ -8005,32 +9343,47 @@ REPORTED_VARIABLES = (
 TAIL_BYTES = 32 * 1024
 LINGER_SECONDS = 5.0  # how long children may outlive the command before they are ended
 GRACE_SECONDS = 2.0  # between TERM and KILL
+DRAIN_SECONDS = 30.0  # for reading what is left in the pipes after the last process has ended
 
 RECORDER_PRELUDE = "from __future__ import annotations; import _thread, atexit, itertools, os, sys, time\n"
 SITECUSTOMIZE = """\
-# Written by {script} for one run; starts its recorder, then makes way for the sitecustomize that it hides.
+# Written by {script!a} for one run; starts its recorder, then makes way for the sitecustomize that it hides. Whatever
+# Python reads this, its program must not notice.
 def _start():
-    import marshal, os, sys
-    cached = {code!r} + "-%s-%x" % (sys.implementation.cache_tag, sys.hexversion)
+    import os, sys
+    config = {config!a}
+    known = set(sys.modules)
     try:
-        with open(cached, "rb") as file:
-            code = marshal.loads(file.read())
-    except Exception:
-        with open({source!r}, encoding="utf-8") as file:
-            code = compile(file.read(), {script!r}, "exec", dont_inherit=True)
+        import marshal
+        cached = {code!a} + "-%s-%x" % (sys.implementation.cache_tag, sys.hexversion)
         try:
-            with open(cached + ".%d" % os.getpid(), "wb") as file:
-                file.write(marshal.dumps(code))
-            os.replace(cached + ".%d" % os.getpid(), cached)
-        except OSError:
+            with open(cached, "rb") as file:
+                code = marshal.loads(file.read())
+        except Exception:
+            with open({source!a}, encoding="utf-8") as file:
+                code = compile(file.read(), {script!a}, "exec", dont_inherit=True)
+            try:
+                with open(cached + ".%d" % os.getpid(), "wb") as file:
+                    file.write(marshal.dumps(code))
+                os.replace(cached + ".%d" % os.getpid(), cached)
+            except OSError:
+                pass
+        namespace = {{"__name__": "_warp_compile_probe_recorder", "__file__": {script!a}}}
+        exec(code, namespace)
+        namespace["bootstrap"](config, known)
+    except Exception as error:
+        try:
+            with open(os.path.join(config["records"], "%d.failed" % os.getpid()), "w") as file:
+                file.write("%s: %r" % (sys.executable, error))
+        except Exception:
             pass
-    namespace = {{"__name__": "_warp_compile_probe_recorder", "__file__": {script!r}}}
-    known = "__future__" in sys.modules
-    exec(code, namespace)
-    if not known:
-        sys.modules.pop("__future__", None)
-    namespace["bootstrap"]({config!r})
+    while config["inject"] in sys.path:
+        sys.path.remove(config["inject"])
+    sys.path_importer_cache.pop(config["inject"], None)
+    sys.modules.pop("sitecustomize", None)
 _start()
+# Without another one, the ImportError that Python would have seen goes on to the site module, which expects it.
+import sitecustomize
 """
 
 
@@ -8046,10 +9399,14 @@ class TimedOutError(ProbeError):
     exit_code = ExitCode.TIMEOUT
 
 
-class NotColdError(ProbeError):
-    """A cold run used or filled a cache that was not its own."""
+class UnverifiedError(ProbeError):
+    """What was measured cannot be relied upon."""
 
     exit_code = ExitCode.UNVERIFIED
+
+
+class NotColdError(UnverifiedError):
+    """A cold run used or filled a cache that was not its own."""
 
 
 class Terminated(BaseException):
@@ -8058,6 +9415,32 @@ class Terminated(BaseException):
 
 class RunTimeout(BaseException):
     """SIGALRM: the run has taken as long as --timeout allows."""
+
+
+class SignalHandler:
+    """Raises what a signal means, on the main thread. The first one that ends the measurement is the only one: while
+    the probe obeys it or cleans up, `deaf` is true, so that no process and no file is left behind."""
+
+    def __init__(self) -> None:
+        self.deaf = False
+
+    def __call__(self, number: int, _frame: object) -> None:
+        if self.deaf:
+            return
+        if number == signal.SIGALRM:
+            raise RunTimeout
+        self.deaf = True
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+
+    def install(self) -> None:
+        """Handle the signals that are not ignored already (by nohup, say)."""
+        self.deaf = False
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
+            if number == signal.SIGALRM or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self)
+
+
+SIGNALS = SignalHandler()
 
 
 def recorder_source() -> str:
@@ -8074,31 +9457,53 @@ class Workspace:
 
     def __init__(self) -> None:
         try:
-            self.root = tempfile.mkdtemp(prefix="wcp-")
+            # Python's own choice alone would pass over an unusable TMPDIR in silence.
+            parent = os.environ.get("TMPDIR") or tempfile.gettempdir()
         except OSError as error:
-            raise InputError(
-                f"no private directory can be made under {tempfile.gettempdir()} ({error.strerror});"
-                " set TMPDIR to a writable directory with free space"
-            ) from None
+            raise InputError(f"no private directory can be made: {error.strerror}; set TMPDIR") from None
+        self.parent = os.path.abspath(parent)
+        self.root = os.path.join(self.parent, f"wcp-{os.urandom(5).hex()}")
         self.source = os.path.join(self.root, "recorder.py")
         self.code = os.path.join(self.root, "code")
+        self.cleanups: list[Callable[[], None]] = []
 
     def prepare(self) -> None:
-        """Write the recorder, and compile it for interpreters of this version."""
+        """Make the directory, write the recorder, and compile it for interpreters of this version."""
+        try:
+            os.mkdir(self.root, 0o700)
+        except OSError as error:
+            raise InputError(
+                f"no private directory can be made under {self.parent} ({error.strerror});"
+                " set TMPDIR to a writable directory with free space"
+            ) from None
         source = recorder_source()
         write_file(self.source, source.encode())
         code = compile(source, os.path.abspath(__file__), "exec", dont_inherit=True)
         write_file(f"{self.code}-{sys.implementation.cache_tag}-{sys.hexversion:x}", marshal.dumps(code))
 
     def remove(self) -> None:
+        for cleanup in self.cleanups:
+            cleanup()
         shutil.rmtree(self.root, ignore_errors=True)
 
 
 def write_file(path: str, data: bytes) -> None:
     """Write a private file. Raises InputError on a full or read-only disk."""
+    with private_write(path), open(path, "wb") as file:
+        file.write(data)
+
+
+def make_folder(path: str) -> None:
+    """Make a private directory. Raises InputError on a full or read-only disk."""
+    with private_write(path):
+        os.makedirs(path, mode=0o700, exist_ok=True)
+
+
+@contextlib.contextmanager
+def private_write(path: str) -> typing.Iterator[None]:
+    """Turn what the disk refuses into an InputError."""
     try:
-        with open(path, "wb") as file:
-            file.write(data)
+        yield
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}; free some space or set TMPDIR elsewhere") from None
 
@@ -8110,9 +9515,8 @@ class SampleFolder:
         self.workspace = workspace
         self.path = os.path.join(workspace.root, name)
         self.held: list[int] = []
-        self.made: list[str] = []
         for part in ("", "warp", "root", "cuda", "tmp", "twins"):
-            os.makedirs(os.path.join(self.path, part), mode=0o700, exist_ok=True)
+            make_folder(os.path.join(self.path, part))
 
     def environment(self, base: dict[str, str], inherit_tmpdir: bool) -> dict[str, str]:
         """`base` with the private cache variables."""
@@ -8124,26 +9528,33 @@ class SampleFolder:
             found["TMPDIR"] = os.path.join(self.path, "tmp")
         return found
 
-    def inject(self, run: RunKind, architecture: Architecture | None = None) -> tuple[str, str]:
-        """Write the sitecustomize of one run. Returns the folder for PYTHONPATH and the folder of the records."""
+    def records(self, run: RunKind) -> str:
+        """The folder of the records of one run."""
+        return os.path.join(self.path, run.value, "records")
+
+    def inject(
+        self, run: RunKind, options: dict[str, str], architecture: Architecture | None = None
+    ) -> tuple[str, str]:
+        """Write the sitecustomize of one run, which sets `options` of Warp. Returns the folder for PYTHONPATH and the
+        folder of the records."""
         folder = os.path.join(self.path, run.value, "inject")
-        records = os.path.join(self.path, run.value, "records")
-        os.makedirs(folder, mode=0o700)
-        os.makedirs(records, mode=0o700)
+        records = self.records(run)
+        make_folder(folder)
+        make_folder(records)
         script = os.path.abspath(__file__)
         config: dict[str, Any] = {"inject": folder, "records": records, "sample": self.path, "script": script}
+        config["set"] = options
         if architecture is not None:
             config["cuda_arch"] = [architecture.number, architecture.suffix]
         text = SITECUSTOMIZE.format(
             script=script, code=self.workspace.code, source=self.workspace.source, config=config
         )
-        write_file(os.path.join(folder, "sitecustomize.py"), text.encode())
+        write_file(os.path.join(folder, "sitecustomize.py"), text.encode("ascii"))
         return folder, records
 
-    def between_runs(self, made: Sequence[str]) -> None:
+    def between_runs(self) -> None:
         """Keep the twins honest until the next run: forget those whose directory is gone, and hold the others open so
         that a directory deleted and made anew cannot pass for the old one by getting its inode number."""
-        self.made.extend(made)
         twins = os.path.join(self.path, "twins")
         for name in os.listdir(twins):
             if not name.endswith(".identity"):
@@ -8166,10 +9577,20 @@ class SampleFolder:
         """Remove the sample's caches, and the empty directories that the probe made where the program wanted one."""
         for descriptor in self.held:
             os.close(descriptor)
-        for path in sorted(set(self.made), key=len, reverse=True):
+        for path in sorted(self.made_for_the_program(), key=len, reverse=True):
             with contextlib.suppress(OSError):  # the program put something there, or removed it itself
                 os.rmdir(path)
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def made_for_the_program(self) -> set[str]:
+        """The directories that the recorder says to have made, whether or not their run got to its end."""
+        found: set[str] = set()
+        for path in Path(self.path).glob("*/records/*.rec"):
+            with path.open("rb") as file, contextlib.suppress(ValueError):  # a last line that was cut short
+                for line in file:
+                    if line.startswith(b'{"t":"made",'):
+                        found.update(json.loads(line)["paths"])
+        return found
 
     def module_directories(self) -> list[str]:
         """Names of the module directories in the private caches, wherever Warp put them."""
@@ -8207,39 +9628,70 @@ TOOK = re.compile(rb"took [0-9.]+ ms")
 class OutputReader(threading.Thread):
     """Drains one stream of the command: size, last bytes, log records, digest of the lines that are not Warp's."""
 
-    def __init__(self, stream: IO[bytes], private: str, keep: str | None, echo: bool) -> None:
+    def __init__(self, stream: IO[bytes], private: str, keep: IO[bytes] | None, echo: bool) -> None:
         super().__init__(daemon=True)
         self.stream = stream
         self.private = private.encode()
         self.echo = echo
-        self.keep = open(keep, "wb") if keep is not None else None  # noqa: SIM115 - closed when the stream ends
+        self.keep = keep
+        self.problem: str | None = None  # why `keep` lacks a part of the stream
+        self.bug: Exception | None = None
         self.size = 0
         self.tail = b""
         self.parser = LogParser()
         self.records: list[LogRecord] = []
         self.hash = hashlib.sha256()
         self.line = b""
+        self.line_hash = hashlib.sha256()
+        self.line_digests: list[str] = []
         self.start()
 
     def run(self) -> None:
-        descriptor = self.stream.fileno()
-        while True:
-            chunk = os.read(descriptor, 1 << 16)
-            if not chunk:
-                break
-            self.size += len(chunk)
-            self.tail = (self.tail + chunk)[-TAIL_BYTES:]
-            self.records.extend(self.parser.feed(chunk))
-            self.digest(chunk)
-            if self.keep is not None:
+        """Read to the end, whatever becomes of what was read: a command whose pipe is full would never end."""
+        with self.stream:
+            while chunk := os.read(self.stream.fileno(), 1 << 16):
+                self.pass_on(chunk)
+                if self.bug is None:
+                    try:
+                        self.take(chunk)
+                    except Exception as error:
+                        self.bug = error
+        if self.keep is not None:
+            self.keep.close()
+
+    def finish(self) -> None:
+        """Wait for the end of the stream, and take what its last line held."""
+        self.join(DRAIN_SECONDS)
+        if self.bug is not None:
+            raise self.bug
+        self.records.extend(self.parser.close())
+        self.digest(b"\n" if self.line else b"")
+        self.digest_lines(b"\n")
+
+    def take(self, chunk: bytes) -> None:
+        """Add a piece of the stream to all that is known of it."""
+        self.size += len(chunk)
+        self.tail = (self.tail + chunk)[-TAIL_BYTES:]
+        self.records.extend(self.parser.feed(chunk))
+        self.digest(chunk)
+
+    def pass_on(self, chunk: bytes) -> None:
+        """Keep and echo a piece of the stream, as long as that is possible."""
+        if self.keep is not None:
+            try:
                 self.keep.write(chunk)
+                self.keep.flush()
+            except OSError as error:
+                self.problem = f"--keep-logs: cannot write {self.keep.name}: {error.strerror}"
+                self.keep = None
+        try:
             if self.echo:
                 sys.stderr.buffer.write(chunk)
                 sys.stderr.buffer.flush()
-        self.records.extend(self.parser.close())
-        self.digest(b"\n" if self.line else b"")
-        if self.keep is not None:
-            self.keep.close()
+        except OSError:
+            # Nobody reads standard error any more.
+            self.echo = False
+            discard(sys.stderr)
 
     def digest(self, chunk: bytes) -> None:
         """Add whole lines to the digest, private paths replaced, Warp's own lines left out."""
@@ -8249,8 +9701,22 @@ class OutputReader(threading.Thread):
         self.line = rest
         block = (head + separator).replace(self.private, b"")
         if MAY_BE_WARPS.search(block):
-            block = b"\n".join(own_output(line) for line in block.split(b"\n"))
-        self.hash.update(TOOK.sub(b"took ms", block))
+            lines = [(line, own_output(line)) for line in block.split(b"\n")]
+            block = b"\n".join(own for line, own in lines if own or not line)
+        block = TOOK.sub(b"took ms", block)
+        self.hash.update(block)
+        self.digest_lines(block)
+
+    def digest_lines(self, block: bytes) -> None:
+        """A short digest for each of the first lines."""
+        if len(self.line_digests) >= MAX_LINE_DIGESTS:
+            return
+        *ended, rest = block.split(b"\n", MAX_LINE_DIGESTS)
+        for line in ended[: MAX_LINE_DIGESTS - len(self.line_digests)]:
+            self.line_hash.update(line)
+            self.line_digests.append(self.line_hash.hexdigest()[:LINE_DIGEST_DIGITS])
+            self.line_hash = hashlib.sha256()
+        self.line_hash.update(rest)
 
     def last_lines(self, count: int) -> list[str]:
         return self.tail.decode("utf-8", "replace").splitlines()[-count:]
@@ -8272,7 +9738,7 @@ def execute(
     command: Sequence[str], environment: dict[str, str], cwd: str, options: MeasureOptions, private: str, name: str
 ) -> Executed:
     """Run the command to its end, or to --timeout. Raises InputError if it cannot be started."""
-    keep = [os.path.join(options.keep_logs, f"{name}.{stream}") if options.keep_logs else None for stream in STREAMS]
+    keep = [open_log(options.keep_logs, f"{name}.{stream}") for stream in STREAMS]
     origin = time.monotonic_ns()
     try:
         process = subprocess.Popen(
@@ -8285,6 +9751,10 @@ def execute(
             start_new_session=True,
         )
     except OSError as error:
+        if not os.path.isdir(cwd):
+            raise InputError(
+                f"cannot start {command[0]}: its working directory {cwd} is gone, did a run delete it?"
+            ) from None
         raise InputError(f"cannot start {command[0]}: {error.strerror}; check the command after --") from None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -8306,18 +9776,36 @@ def execute(
         signal.setitimer(signal.ITIMER_REAL, 0)
         end_descendants()
         for reader in (stdout, stderr):
-            reader.join(GRACE_SECONDS)
+            reader.finish()
     if timed_out:
         code = process.wait()
     exit_status = Exit(
         code=code if code >= 0 and not timed_out else None,
-        signal=signal.Signals(-code).name if code < 0 and not timed_out else None,
+        signal=signal_name(-code) if code < 0 and not timed_out else None,
         timed_out=timed_out,
     )
     return Executed(origin, milliseconds(wall), exit_status, stdout, stderr, tuple(survivors))
 
 
 STREAMS = ("stdout", "stderr")
+
+
+def open_log(folder: str | None, name: str) -> IO[bytes] | None:
+    """The file of --keep-logs for one stream of one run. Raises InputError."""
+    if folder is None:
+        return None
+    try:
+        return open(os.path.join(folder, name), "wb")
+    except OSError as error:
+        raise InputError(f"--keep-logs {folder}: cannot write {name}: {error.strerror}; give another folder") from None
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL and the like; most real-time signals have a number only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def become_subreaper() -> None:
@@ -8357,39 +9845,41 @@ def descendants() -> dict[int, str]:
     return found
 
 
-def reap() -> None:
-    """Collect orphans that ended."""
-    with contextlib.suppress(ChildProcessError):
+def reap() -> bool:
+    """Collect children that ended; returns whether others still live. As the probe is their subreaper on Linux, no
+    child left means no descendant left, which a listing that is read piece by piece could not tell."""
+    try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def await_descendants(seconds: float) -> list[str]:
     """Wait for what the command left running; returns the command lines of those that are still there."""
     deadline = time.monotonic() + seconds
-    while True:
-        reap()
-        living = descendants()
-        if not living or time.monotonic() > deadline:
-            return list(living.values())
+    while reap():
+        if time.monotonic() > deadline:
+            return list(descendants().values())
         time.sleep(0.02)
+    return []
 
 
 def end_descendants() -> None:
     """TERM, a grace period, KILL, until no descendant is left."""
     for signal_number, seconds in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, GRACE_SECONDS)):
         deadline = time.monotonic() + seconds
-        first = True
-        while living := descendants():
-            for pid in living:
-                if first or signal_number == signal.SIGKILL:
-                    with contextlib.suppress(ProcessLookupError):
+        told: set[int] = set()
+        while reap():
+            for pid in descendants():
+                if pid not in told or signal_number == signal.SIGKILL:
+                    told.add(pid)
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(pid, signal_number)
-            first = False
             if time.monotonic() > deadline:
                 break
             time.sleep(0.02)
-            reap()
 
 
 # -- caches of the user ---------------------------------------------------------------------------------------------
@@ -8577,7 +10067,12 @@ def check_run(
         wall_ms=executed.wall_ms,
         exit=executed.exit,
         processes=processes,
-        output=Output(executed.stdout.size, executed.stderr.size, executed.stdout.hash.hexdigest()),
+        output=Output(
+            executed.stdout.size,
+            executed.stderr.size,
+            executed.stdout.hash.hexdigest(),
+            "".join(executed.stdout.line_digests),
+        ),
         cross_check=CrossCheck(len(records), len(extra), len(found), tuple(unexplained)),
     )
     foreign = foreign_cached_loads(processes) if kind in (RunKind.COLD, RunKind.OFFLINE) else []
@@ -8612,6 +10107,422 @@ def root_gap(command: Sequence[str]) -> Gap:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Experiments: one command in several arms, each a Measurer, their samples interleaved
+# ---------------------------------------------------------------------------------------------------------------------
+
+ARM_NAMES = ("baseline", "candidate")
+
+
+# -- arms -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ArmOptions:
+    """One side of `ab` as it was asked for: a directory or a git revision, variables, and options of Warp."""
+
+    name: str
+    directory: str | None
+    revision: str | None
+    env: dict[str, str]
+    set: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A commit of the repository that `directory` lies in; `inside` is the path of `directory` in its working tree."""
+
+    name: str
+    commit: str
+    directory: str
+    inside: str
+
+
+def git(directory: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run git in a directory, hooks off. Raises InputError where there is no git."""
+    try:
+        return subprocess.run(
+            ["git", "-C", directory, "-c", f"core.hooksPath={os.devnull}", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        raise InputError(f"cannot run git ({error.strerror}): a revision needs it; or give directories") from None
+
+
+def find_revision(option: str, name: str, directory: str) -> Revision:
+    """The commit that a revision names. Raises InputError if there is none."""
+    inside = git(directory, "rev-parse", "--show-prefix")
+    if inside.returncode:
+        raise InputError(
+            f"{option} {name}: {directory} is in no working tree of git; change to one, or give directories"
+        )
+    commit = git(directory, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if commit.returncode:
+        raise InputError(f"{option} {name}: git knows no such revision here; name a commit, branch or tag, or fetch it")
+    return Revision(name, commit.stdout.strip(), directory, inside.stdout.strip())
+
+
+def check_out(revision: Revision, workspace: Workspace, arm: str) -> str:
+    """Check a revision out into a temporary working tree, which goes with the workspace. Returns the directory in it
+    that stands for the one that the revision was asked for in. The user's own working tree and index stay as they are.
+    """
+    path = os.path.join(workspace.root, f"tree-{arm}")
+    workspace.cleanups.append(functools.partial(forget_tree, revision.directory, path))
+    added = git(revision.directory, "worktree", "add", "--quiet", "--detach", path, revision.commit)
+    if added.returncode:
+        reason = " ".join(added.stderr.split()[-40:])
+        raise InputError(f"git cannot check out {revision.name}: {reason}")
+    inside = os.path.join(path, revision.inside).rstrip(os.sep)
+    if not os.path.isdir(inside):
+        raise InputError(f"{revision.name} has no directory {revision.inside}: run this in one that it has")
+    return inside
+
+
+def forget_tree(directory: str, path: str) -> None:
+    """Remove a temporary working tree, also one that was left half made, and what git knows of it."""
+    # Forced twice: git locks a tree while it makes it.
+    git(directory, "worktree", "remove", "--force", "--force", path)
+    shutil.rmtree(path, ignore_errors=True)
+    git(directory, "worktree", "prune")
+
+
+def interleave(arms: Sequence[Measurer], samples: int) -> None:
+    """Take the samples of all arms in the order A B B A, so that a drift of the machine meets all of them alike."""
+    for index in range(1, samples + 1):
+        for arm in arms if index % 2 else reversed(arms):
+            arm.sample(index)
+    for arm in arms:
+        arm.check_warp()
+
+
+def foreign_sources(report: Report, other: str) -> list[str]:
+    """Files under the directory `other` that kernels of a report come from, or that asked for its builds."""
+    folder = other.rstrip(os.sep) + os.sep
+    sites = [
+        site
+        for run, _ in complete_runs(report)[:1]
+        for process in run.processes
+        for site in (*(kernel.site for kernel in process.built_kernels), *(load.site for load in process.loads))
+        if site is not None
+    ]
+    installed = f"{os.sep}site-packages{os.sep}"
+    return sorted({site.file for site in sites if site.file.startswith(folder) and installed not in site.file})
+
+
+def tree_warnings(baseline: Report, candidate: Report) -> list[Notice]:
+    """Warn where an arm ran code of the other arm's tree: an absolute path in the command, or a package installed in
+    editable mode."""
+    notices = []
+    for arm, own, other in (("baseline", baseline, candidate), ("candidate", candidate, baseline)):
+        # Sources in the checkout of a revision have relative paths, so only those of a directory can be mistaken.
+        within = own.options.revision is None and (own.cwd + os.sep).startswith(other.cwd.rstrip(os.sep) + os.sep)
+        files = [] if within else foreign_sources(own, other.cwd)
+        if files:
+            text = (
+                f"the {arm} ran code of the other tree ({_listed(files, 3)}): give the command paths relative to its"
+                " directory, and do not install the package in editable mode"
+            )
+            notices.append(Notice("code-of-the-other-tree", text))
+    return notices
+
+
+# -- ab --null ------------------------------------------------------------------------------------------------------
+
+NULL_EFFECT_PERCENT = 5.0
+NULL_SPLITS = 2_000
+NULL_TRIALS = 200
+NULL_SIZES = (3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50)
+
+
+def null_test(baseline: Report, candidate: Report) -> NullTest:
+    """What the samples of one tree, measured as both arms, say about the verdict on this machine."""
+    figures = {}
+    for metric in (Metric.COLD_MODULE, Metric.COMPILE_ELAPSED, Metric.COLD_WALL):
+        arms = _judged_values(baseline, metric), _judged_values(candidate, metric)
+        if arms[0] is not None and arms[1] is not None and arms[0].median > 0:
+            figures[metric] = null_figure((*arms[0].values, *arms[1].values))
+    samples = min(len(complete_runs(baseline)), len(complete_runs(candidate)))
+    return NullTest(samples, NULL_EFFECT_PERCENT, figures)
+
+
+def null_figure(values: Sequence[float]) -> NullFigure:
+    """Deal values that nothing tells apart out to two arms of equal size, in every way (at most 2,000 drawn ones)."""
+    size = len(values) // 2
+    draw = random.Random(0)  # the same answer for the same samples
+    indices = range(2 * size)
+    if math.comb(2 * size, size) <= NULL_SPLITS:
+        chosen = [frozenset(split) for split in itertools.combinations(indices, size)]
+    else:
+        chosen = [frozenset(draw.sample(indices, size)) for _ in range(NULL_SPLITS)]
+    called: collections.Counter[bool] = collections.Counter()
+    for split in chosen:
+        before, after = [values[i] for i in indices if i in split], [values[i] for i in indices if i not in split]
+        weighed = weigh(timed(before), timed(after))
+        if weighed.support is Support.SUPPORTED:
+            called[weighed.change < 0] += 1
+    return NullFigure(
+        pooled=timed(values),
+        splits=len(chosen),
+        improved_percent=100 * called[True] / len(chosen),
+        regressed_percent=100 * called[False] / len(chosen),
+        needed_samples=samples_for_effect(values, NULL_EFFECT_PERCENT, draw),
+    )
+
+
+def samples_for_effect(values: Sequence[float], percent: float, draw: random.Random) -> int | None:
+    """Samples an arm with which an improvement by `percent` would be called so in four of five attempts, if values
+    scatter as these do. None if that takes more than 50."""
+    for size in NULL_SIZES:
+        found = 0
+        for _ in range(NULL_TRIALS):
+            before = timed(draw.choices(values, k=size))
+            after = timed(value * (1 - percent / 100) for value in draw.choices(values, k=size))
+            weighed = weigh(before, after)
+            found += weighed.support is Support.SUPPORTED and weighed.change < 0
+        if 5 * found >= 4 * NULL_TRIALS:
+            return size
+    return None
+
+
+# -- what-if --------------------------------------------------------------------------------------------------------
+
+LEDGER_SCHEMA = "warp-compile-probe/what-if"
+
+
+@dataclass(frozen=True)
+class Lever:
+    """An option of Warp to try, with its value as text."""
+
+    name: str
+    value: str
+
+    @property
+    def text(self) -> str:
+        """As --set takes it."""
+        return f"{self.name}={self.value}"
+
+
+DEFAULT_LEVERS = (
+    Lever("enable_backward", "False"),
+    Lever("use_precompiled_headers", "False"),
+    Lever("max_unroll", "4"),
+    Lever("optimization_level", "1"),
+    Lever("enable_mathdx_gemm", "False"),
+    Lever("enable_mathdx_solver", "False"),
+    Lever("enable_mathdx_fft", "False"),
+)
+
+# What a lever may cost apart from compile time; levers that are not here are not known to be harmless.
+LEVER_RISKS = {
+    "enable_backward": "no gradients from then on: a tape or an adjoint launch needs backward code",
+    "use_precompiled_headers": None,
+    "max_unroll": "may change numerics or speed: ask first",
+    "optimization_level": "may change numerics or speed: ask first",
+    "enable_mathdx_gemm": "may change numerics or speed: ask first",
+    "enable_mathdx_solver": "may change numerics or speed: ask first",
+    "enable_mathdx_fft": "may change numerics or speed: ask first",
+}
+UNKNOWN_RISK = "may change numerics or speed: ask first"
+MODULE_LEVERS = frozenset(LEVER_RISKS) - {"use_precompiled_headers"}
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """What one lever buys. `skipped` and `failed` say why there is no comparison; `moved` counts identities."""
+
+    lever: Lever
+    skipped: str | None
+    failed: str | None
+    comparison: Comparison | None
+    risk: str | None
+    take: str
+    take_back: str
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The JSON of `what-if`: one baseline, and what every lever does to it."""
+
+    schema: str
+    schema_version: int
+    probe_version: str
+    command: tuple[str, ...]
+    cwd: str
+    samples: int
+    environment: Environment
+    rows: tuple[LedgerRow, ...]
+    warnings: tuple[Notice, ...]
+
+
+def parse_levers(texts: Iterable[str]) -> tuple[Lever, ...]:
+    """Levers of --levers, several to a text; all the known ones without. Raises InputError."""
+    items = [item.strip() for text in texts for item in text.split(",")]
+    levers = tuple(Lever(*config_assignment(item, "--levers")) for item in items)
+    return tuple(dict.fromkeys(levers)) or DEFAULT_LEVERS
+
+
+def reason_to_skip(lever: Lever, baseline: Report, known: dict[str, str] | None) -> str | None:
+    """Why a lever cannot matter to a program, from a complete sample of its baseline; None if it can. `known` are the
+    options that the program's Warp has."""
+    if known is not None and lever.name not in known:
+        return f"Warp {baseline.environment.warp or 'of the command'} has no such option"
+    runs = complete_runs(baseline)
+    builds = builds_of(runs[0][0]) if runs else []
+    if not builds:
+        return "the program builds no module"
+    processes = runs[0][0].processes
+    options = [
+        process.option_sets[load.option_set]
+        for process in processes
+        for load in process.loads
+        if load.is_build and load.option_set is not None
+    ]
+    values = [resolved[lever.name] for resolved in options if lever.name in resolved]
+    if values and len(values) == len(builds) and all(shows_value(value, lever.value) for value in values):
+        return f"every module has {lever.value} already"
+    rule = SKIP_RULES.get(lever.name)
+    return rule(lever, runs[0][0], builds) if rule else None
+
+
+def _skip_backward(lever: Lever, cold: Run, _builds: Sequence[Load]) -> str | None:
+    adjoints = any(entry.adjoint for process in cold.processes for entry in process.launches.entries)
+    if lever.value == "False" and (adjoints or any(process.tapes for process in cold.processes)):
+        return "the program computes gradients: it records a tape or launches adjoints"
+    return None
+
+
+def _skip_unroll(lever: Lever, cold: Run, builds: Sequence[Load]) -> str | None:
+    if not all(load.option_set is not None for load in builds) or not lever.value.isdecimal():
+        return None
+    most = max((kernel.unrolled for process in cold.processes for kernel in process.built_kernels), default=1)
+    return f"no kernel repeats a loop body more than {plural(most, 'time')}" if most <= int(lever.value) else None
+
+
+def _skip_mathdx(lever: Lever, _cold: Run, builds: Sequence[Load]) -> str | None:
+    part = lever.name.rpartition("_")[2]
+    starts = {"gemm": ("dot",), "fft": ("fft",)}.get(part)
+    symbols = [artifact.symbol for load in builds for artifact in load.lto]
+    if starts is None:
+        used = [symbol for symbol in symbols if not symbol.startswith(("dot", "fft"))]
+    else:
+        used = [symbol for symbol in symbols if symbol.startswith(starts)]
+    return None if used else f"no {part} code is linked (link-time optimisation, on CUDA only)"
+
+
+SKIP_RULES: dict[str, Callable[[Lever, Run, Sequence[Load]], str | None]] = {
+    "enable_backward": _skip_backward,
+    "max_unroll": _skip_unroll,
+    "enable_mathdx_gemm": _skip_mathdx,
+    "enable_mathdx_solver": _skip_mathdx,
+    "enable_mathdx_fft": _skip_mathdx,
+}
+
+
+def ledger_row(
+    lever: Lever, comparison: Comparison | None = None, skipped: str | None = None, failed: str | None = None
+) -> LedgerRow:
+    """A row with how to take the lever and how to take it back."""
+    is_literal = re.fullmatch(r"True|False|None|-?\d+(\.\d+)?", lever.value)
+    literal = lever.value if is_literal else json.dumps(lever.value)
+    take = f"warp.config.{lever.name} = {literal} right after `import warp`, before anything defines a kernel"
+    if lever.name in MODULE_LEVERS:
+        take += f'; for one module only: wp.set_module_options({{"{lever.name}": {literal}}}) in it'
+    return LedgerRow(
+        lever=lever,
+        skipped=skipped,
+        failed=failed,
+        comparison=comparison,
+        risk=LEVER_RISKS.get(lever.name, UNKNOWN_RISK),
+        take=take,
+        take_back="delete that line: the hashes, and what the cache holds of them, are the old ones again",
+    )
+
+
+def render_ledger(ledger: Ledger, style: TextFormat) -> str:
+    """The text of `what-if`: the ledger, what was skipped, and how to take what helps; at most 120 lines."""
+    tried = [row for row in ledger.rows if row.comparison]
+    better = [row.lever.text for row in tried if row.comparison and row.comparison.verdict is Verdict.IMPROVED]
+    unsure = sum(row.comparison.verdict is Verdict.INCONCLUSIVE for row in tried if row.comparison)
+    asked = f"{plural(len(ledger.rows), 'lever')}, {len(tried)} measured, {plural(ledger.samples, 'sample')} an arm"
+    head = f"{_listed(better, 8)} improved the cold start" if better else "none was shown to improve the cold start"
+    more = f"; {unsure} inconclusive: take more samples, or a quieter machine" if unsure else ""
+    summary = f"{asked}: {head}{more}."
+    program = _clip(shlex.join(ledger.command), 200)
+    if style is TextFormat.MARKDOWN:
+        lines = [f"**{markdown_text(summary)}**", "", f"Program: {markdown_text(program)}"]
+    else:
+        lines = [summary, f"Program: {program}"]
+    tables = [
+        Table(
+            "Ledger (medians in ms, before and after)",
+            ("lever", "cold modules", "elapsed", "n", "hashes moved", "launches", "output", "verdict"),
+            tuple(_ledger_cells(row.lever, row.comparison) for row in tried if row.comparison),
+        ),
+        Table(
+            "Not measured",
+            ("lever", "why"),
+            tuple(
+                (row.lever.text, row.skipped or f"failed: {row.failed}") for row in ledger.rows if not row.comparison
+            ),
+            cell_limit=200,
+        ),
+        Table(
+            "Verdicts",
+            ("lever", "why"),
+            tuple((row.lever.text, row.comparison.why) for row in tried if row.comparison),
+            cell_limit=400,
+        ),
+        _receipts_table([one for row in tried if row.comparison for one in row.comparison.receipts]),
+        Table(
+            "How to take a lever, and take it back",
+            ("lever", "what"),
+            tuple(
+                (row.lever.text if not index else "", line) for row in tried for index, line in enumerate(_advice(row))
+            ),
+            cell_limit=240,
+        ),
+        Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in ledger.warnings), cell_limit=300),
+    ]
+    for table in tables:
+        if table.rows:
+            lines += ["", *_render_table(table, style)]
+    return bounded_text(lines)
+
+
+def _ledger_cells(lever: Lever, comparison: Comparison) -> tuple[str, ...]:
+    topology = comparison.topology.equal if comparison.topology else None
+    identities = comparison.identities
+    moved, total = "-", 0
+    if identities:
+        total = sum(len(group) for group in (identities.moved, identities.same, identities.unknown))
+        moved = f"{len(identities.moved)} of {total}"
+    elapsed = next((one for one in (Metric.COMPILE_ELAPSED, Metric.BUILD_SPAN) if one in comparison.deltas), None)
+    return (
+        lever.text,
+        _before_after(comparison, Metric.COLD_MODULE),
+        _before_after(comparison, elapsed) if elapsed else "-",
+        f"{comparison.n.baseline}, {comparison.n.candidate}",
+        moved,
+        {True: "the same", False: "changed", None: "not verified"}[topology],
+        comparison.output.state.value if comparison.output else "-",
+        comparison.verdict.value,
+    )
+
+
+def _before_after(comparison: Comparison, metric: Metric) -> str:
+    delta = comparison.deltas.get(metric)
+    return f"{delta.baseline.median:,.0f} to {delta.candidate.median:,.0f}" if delta else "-"
+
+
+def _advice(row: LedgerRow) -> list[str]:
+    risk = [row.risk] if row.risk else []
+    return [*risk, f"take: {row.take}", f"take back: {row.take_back}"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Commands
 # ---------------------------------------------------------------------------------------------------------------------
 
@@ -8635,7 +10546,11 @@ class MeasureOptions:
     keep_logs: str | None
     echo: bool
     demo: bool
+    set: dict[str, str]
     architectures: tuple[Architecture, ...] = ()
+    revision: str | None = None
+    shown_cwd: str | None = None  # what stands for `cwd` in the report, where that is a directory of the probe's own
+    varied: tuple[Varied, ...] = ()
 
 
 @dataclass
@@ -8660,6 +10575,9 @@ class Measurement:
             inherit_tmpdir=self.options.inherit_tmpdir,
             expect_exit=self.options.expect_exit,
             demo=self.options.demo,
+            set=self.options.set,
+            revision=self.options.revision,
+            varied=self.options.varied,
         )
 
     def report(self) -> Report:
@@ -8672,7 +10590,7 @@ class Measurement:
             probe_version=PROBE_VERSION,
             created=self.created,
             command=self.options.command,
-            cwd=self.options.cwd,
+            cwd=self.options.shown_cwd or self.options.cwd,
             label=self.options.label,
             options=self.report_options(),
             environment=dataclasses.replace(self.environment, load_average_end=load_average()),
@@ -8772,36 +10690,43 @@ def host_environment(cwd: str) -> Environment:
 class Progress:
     """One plain line a run on stderr; on a terminal the line of the current run is rewritten in place."""
 
-    def __init__(self, samples: int) -> None:
+    def __init__(self, samples: int, arm: str = "") -> None:
         self.samples = samples
+        self.arm = f"{arm} " if arm else ""
         self.terminal = sys.stderr.isatty()
         self.estimated = False
 
     def begin(self, index: int, what: str) -> None:
         if self.terminal:
-            self.write(f"\rsample {index}/{self.samples} {what}: running ...\x1b[K")
+            self.write(f"\r{self.arm}sample {index}/{self.samples} {what}: running ...\x1b[K")
 
     def end(self, index: int, run: Run) -> None:
-        builds = run.builds
-        text = f"sample {index}/{self.samples} {run.kind.value}: {run.wall_ms / 1000:.1f} s, {builds} builds"
+        builds = plural(run.builds, "build")
+        text = f"{self.arm}sample {index}/{self.samples} {run.kind.value}: {run.wall_ms / 1000:.1f} s, {builds}"
         if not self.estimated and run.kind is RunKind.COLD and not run.exit.timed_out:
             self.estimated = True
-            text += f" (all samples: up to {2 * self.samples * run.wall_ms / 1000:.0f} s)"
+            text += f" (all {self.arm}samples: up to {2 * self.samples * run.wall_ms / 1000:.0f} s)"
         self.write_line(text)
 
     def end_offline(self, index: int, device: str, run: Run) -> None:
         loads = [load for process in run.processes for load in process.loads if load.kind is LoadKind.OFFLINE]
         counts = collections.Counter(load.status.value for load in loads)
         told = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing compiled"
-        self.write_line(f"sample {index}/{self.samples} {run.kind.value} {device}: {run.wall_ms / 1000:.1f} s, {told}")
+        self.write_line(
+            f"{self.arm}sample {index}/{self.samples} {run.kind.value} {device}: {run.wall_ms / 1000:.1f} s, {told}"
+        )
 
     def write_line(self, text: str) -> None:
         self.write(f"\r{text}\x1b[K\n" if self.terminal else f"{text}\n")
 
     @staticmethod
     def write(text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            # That nobody reads the progress does not end the measurement.
+            discard(sys.stderr)
 
 
 # -- offline: what the command would build on a CUDA architecture ------------------------------------------------------
@@ -8925,9 +10850,10 @@ def _cpu_launches(run: Run) -> collections.Counter[tuple[str, str, tuple[int, ..
 class OfflineEstimate(threading.Thread):
     """Watches the records of an offline run, and says after its first module how long all offline runs may take."""
 
-    def __init__(self, records: str, loads: int, runs: int) -> None:
+    def __init__(self, records: str, private: str, loads: int, runs: int) -> None:
         super().__init__(daemon=True)
         self.records = records
+        self.private = private
         self.loads = loads
         self.runs = runs
         self.over = threading.Event()
@@ -8946,7 +10872,7 @@ class OfflineEstimate(threading.Thread):
             first = self.first_load()
             if first is not None:
                 seconds = (first["end"] - first["start"]) / 1e9
-                least = max(1, self.loads) * seconds * self.runs / 2
+                least = max(1, self.loads) * seconds * self.runs
                 Progress.write(
                     f"the first module took {seconds:.1f} s for {first['device']}; with {self.loads} builds on the CPU"
                     f" all offline runs may compile for about {least:.0f} s, more with several block_dims\n"
@@ -8954,9 +10880,9 @@ class OfflineEstimate(threading.Thread):
                 return
 
     def first_load(self) -> dict[str, Any] | None:
-        for name in os.listdir(self.records):
+        for name in os.listdir(self.records) if os.path.isdir(self.records) else ():
             if name.endswith(".rec"):
-                file = read_record_file(os.path.join(self.records, name), Catalog())
+                file = read_record_file(os.path.join(self.records, name), Catalog(), self.private)
                 loads = [line for line in file.of("load") if line["kind"] == "offline"] if file is not None else []
                 if loads:
                     return loads[0]
@@ -8964,16 +10890,18 @@ class OfflineEstimate(threading.Thread):
 
 
 class Measurer:
-    """Runs the samples of one `measure` and keeps the measurement up to date."""
+    """Runs the samples of one `measure`, or of one `arm` of an experiment, and keeps the measurement up to date."""
 
-    def __init__(self, options: MeasureOptions, workspace: Workspace, save: Callable[[Report], None]) -> None:
+    def __init__(
+        self, options: MeasureOptions, workspace: Workspace, save: Callable[[Report], None], arm: str = ""
+    ) -> None:
         self.options = options
+        self.arm = f"{arm}, " if arm else ""
         self.workspace = workspace
         self.save = save
         self.base = {**os.environ, **options.env}
-        for name in ("_WARP_COMPILE_PROBE_PROCESS",):
-            self.base.pop(name, None)
-        self.progress = Progress(options.samples)
+        self.base.pop(PROCESS_VARIABLE, None)
+        self.progress = Progress(options.samples, arm)
         self.measurement = Measurement(
             options=options,
             environment=host_environment(options.cwd),
@@ -8987,13 +10915,24 @@ class Measurer:
         """All samples. Raises what ends them early; the measurement then holds what was finished."""
         for index in range(1, self.options.samples + 1):
             self.sample(index)
-            self.save(self.measurement.report())
+        self.check_warp()
         for architecture in self.options.architectures:
             for index in range(1, self.options.samples + 1):
                 self.offline_sample(index, architecture)
                 self.save(self.measurement.report())
 
+    def check_warp(self) -> None:
+        """Raises UnverifiedError where a Warp was used that the recorder cannot hook."""
+        for gap in self.measurement.gaps:
+            if gap.reason is GapReason.UNSUPPORTED_WARP:
+                raise UnverifiedError(gap.detail)
+
     def sample(self, index: int) -> None:
+        """Take one sample, counted from 1, and save what there is."""
+        self.take(index)
+        self.save(self.measurement.report())
+
+    def take(self, index: int) -> None:
         folder = SampleFolder(self.workspace, str(index))
         sample = Sample(index=index, complete=False, cold=None, warm=None, settle=None)
         self.measurement.samples.append(sample)
@@ -9017,19 +10956,24 @@ class Measurer:
     ) -> tuple[Run, list[str], ProbeError | None]:
         """One run and its checks; the error, if any, is returned so that the run itself is kept."""
         self.progress.begin(index, kind.value)
-        inject, records = folder.inject(kind)
-        checked, read, found, problem = self.execute_and_check(index, kind, folder, known, inject, records)
+        checked, read, found, problem = self.execute_and_check(index, kind, folder, known)
         self.note(checked, read)
-        run = relocate(checked.run, self.workspace.root)
+        run = checked.run
         self.progress.end(index, run)
-        if problem is None and self.options.architectures and kind is RunKind.COLD and index == 1:
+        if problem is None and kind is RunKind.COLD and index == 1 and self.options.architectures:
             check_architectures(self.options.architectures, read)
         return run, found, problem
 
     def execute_and_check(
-        self, index: int, kind: RunKind, folder: SampleFolder, known: list[str], inject: str, records: str
+        self,
+        index: int,
+        kind: RunKind,
+        folder: SampleFolder,
+        known: list[str],
+        architecture: Architecture | None = None,
     ) -> tuple[Checked, ReadRun, list[str], ProbeError | None]:
-        """Run the command with a recorder that was written already, and hold its records against the rest."""
+        """Run the command with the recorder, and hold its records against its output and the caches."""
+        inject, records = folder.inject(kind, self.options.set, architecture)
         environment = folder.environment(self.base, self.options.inherit_tmpdir)
         environment["PYTHONPATH"] = os.pathsep.join(
             [inject] + ([environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else [])
@@ -9043,14 +10987,20 @@ class Measurer:
             self.options.cwd,
             self.options,
             self.workspace.root,
-            f"{index}-{kind.value}",
+            f"{self.progress.arm.strip()}-{index}-{kind.value}".lstrip("-"),
         )
         after = user_cache_listing(self.base)
-        read = read_records(records, executed.origin)
-        folder.between_runs(read.made_paths)
+        tree = (self.options.cwd,) if self.options.revision is not None else ()
+        read = read_records(records, executed.origin, (*tree, self.workspace.root))
+        if kind is RunKind.COLD:
+            self.cold_read = read
+        else:
+            read = explain_across_runs(read, self.cold_read)
+        folder.between_runs()
         found = folder.module_directories()
         checked = check_run(kind, executed, read, self.options.command, known, found)
-        return checked, read, found, self.problem(index, kind, checked, executed, before != after)
+        problem = self.refused(read) or self.problem(index, kind, checked, executed, before != after)
+        return checked, read, found, problem
 
     def offline_sample(self, index: int, architecture: Architecture) -> None:
         """One offline run from empty caches and one from those it filled; both are kept as views on the device."""
@@ -9063,13 +11013,12 @@ class Measurer:
         try:
             for name, kind in (("cold", RunKind.OFFLINE), ("warm", RunKind.OFFLINE_WARM)):
                 self.progress.begin(index, f"{kind.value} {device}")
-                inject, records = folder.inject(kind, architecture)
-                runs = 2 * self.options.samples * len(self.options.architectures)
-                with OfflineEstimate(records, self.expected_loads(), runs if kind is RunKind.OFFLINE else 0):
-                    checked, read, known, problem = self.execute_and_check(index, kind, folder, known, inject, records)
+                runs = self.options.samples * len(self.options.architectures) if kind is RunKind.OFFLINE else 0
+                with OfflineEstimate(folder.records(kind), self.workspace.root, self.expected_loads(), runs):
+                    checked, read, known, problem = self.execute_and_check(index, kind, folder, known, architecture)
                 block.toolkit = read.toolkit
                 block.gaps.update(dict.fromkeys(checked.gaps))
-                run = relocate(checked.run, self.workspace.root)
+                run = checked.run
                 block.notices.update(dict.fromkeys((*checked.notices, *self.offline_differences(index, run))))
                 done: dict[str, Any] = {name: on_device(run)}
                 sample = block.samples[-1] = dataclasses.replace(sample, **done)
@@ -9111,6 +11060,7 @@ class Measurer:
         """Add what a run brought to light about coverage, warnings and the environment."""
         self.measurement.gaps.update(dict.fromkeys(checked.gaps))
         self.measurement.notices.update(dict.fromkeys(checked.notices))
+        self.note_options(read)
         environment = self.measurement.environment
         if environment.target_python is None and read.processes:
             self.measurement.environment = dataclasses.replace(
@@ -9122,11 +11072,32 @@ class Measurer:
                 devices=read.devices,
             )
 
+    def refused(self, read: ReadRun) -> ProbeError | None:
+        """Why the values of --set did not reach Warp, if they could not."""
+        if not read.options_refused:
+            return None
+        text = f"{read.options_refused[0]} (Warp {', '.join(read.versions) or 'of the target'})"
+        self.measurement.notices[Notice("option-not-set", text)] = None
+        return InputError(f"{text}; nothing was measured with it")
+
+    def note_options(self, read: ReadRun) -> None:
+        """Warn where a value of --set did not stay, or never came into effect."""
+        events = [event for process in read.processes for event in process.config_events]
+        for event in events:
+            if event.name in self.options.set:
+                where = f" at {place(event.site)}" if event.site else ""
+                given = f"--set {event.name}={self.options.set[event.name]}"
+                text = f"{given}: the program assigned {event.after} later{where}; that wins from there on"
+                self.measurement.notices[Notice("set-overridden", text)] = None
+        if self.options.set and not read.options_set and not read.options_refused:
+            text = "--set had no effect: no recorded process imported a Warp that the recorder can hook"
+            self.measurement.notices[Notice("set-without-effect", text)] = None
+
     def problem(
         self, index: int, kind: RunKind, checked: Checked, executed: Executed, user_caches_changed: bool
     ) -> ProbeError | None:
         """Why the sample cannot go on, if so."""
-        where = f"sample {index}, {kind.value} run"
+        where = f"{self.arm}sample {index}, {kind.value} run"
         failure = run_failure(checked.run, self.measurement.report_options())
         if failure is not None:
             self.measurement.stderr_tail = tuple(executed.stderr.last_lines(15))
@@ -9134,6 +11105,8 @@ class Measurer:
                 return TimedOutError(f"{where}: the command {failure}")
             hint = "; if the program means it, give --expect-exit" if checked.run.exit.code is not None else ""
             return CommandFailedError(f"{where}: the command {failure}{hint}")
+        if lost := executed.stdout.problem or executed.stderr.problem:
+            return InputError(f"{where}: {lost}; free some space or give another folder")
         if user_caches_changed:
             return NotColdError(
                 f"{where}: the user's own kernel or driver cache changed meanwhile, so the run was not isolated;"
@@ -9145,31 +11118,6 @@ class Measurer:
                 f" ({len(checked.not_cold)} loads in all), so the run was not cold"
             )
         return None
-
-
-def relocate(run: Run, root: str) -> Run:
-    """The run without the private directory's path in the places that a user sees."""
-
-    def clean(site: Site | None) -> Site | None:
-        if site is None or not site.file.startswith(root + os.sep):
-            return site
-        return dataclasses.replace(site, file=os.path.basename(site.file))
-
-    def clean_event(event: CacheEvent) -> CacheEvent:
-        path = event.path
-        if path is not None and path.startswith(root + os.sep):
-            path = re.sub(r"^\d+/tmp", "$TMPDIR", path[len(root) + 1 :])
-        return dataclasses.replace(event, site=clean(event.site), path=path)
-
-    processes = tuple(
-        dataclasses.replace(
-            process,
-            loads=tuple(dataclasses.replace(load, site=clean(load.site)) for load in process.loads),
-            cache_events=tuple(clean_event(event) for event in process.cache_events),
-        )
-        for process in run.processes
-    )
-    return dataclasses.replace(run, processes=processes)
 
 
 DEMO_NAME = "warp_compile_probe_demo.py"
@@ -9234,24 +11182,118 @@ def resolve_command(options: MeasureOptions) -> None:
         raise InputError(f"{name}: command not found; check its name and PATH")
 
 
+def assignment(option: str, item: str) -> tuple[str, str]:
+    """NAME=VALUE of an option. Raises InputError."""
+    name, separator, value = item.partition("=")
+    if not separator or not name:
+        raise InputError(f"{option} {item}: expected NAME=VALUE")
+    return name, value
+
+
+def variable_assignment(item: str, option: str = "--env") -> tuple[str, str]:
+    """NAME=VALUE of --env. Raises InputError."""
+    name, value = assignment(option, item)
+    if name in PRIVATE_VARIABLES:
+        raise InputError(f"{option} {name}: the probe sets this variable itself, to a private path for each sample")
+    return name, value
+
+
+def config_assignment(item: str, option: str = "--set") -> tuple[str, str]:
+    """NAME=VALUE of --set. Raises InputError."""
+    name, value = assignment(option, item)
+    name = name.removeprefix("warp.config.")
+    if not name.isidentifier() or name.startswith("_"):
+        raise InputError(f"{option} {item}: expected a name of warp.config, for example enable_backward=False")
+    if name in ("kernel_cache_dir", "version"):
+        raise InputError(f"{option} {name}: the probe measures with a private cache and the Warp that is there")
+    return name, value
+
+
+FIND_WARP = "import importlib.util as u; s = u.find_spec('warp'); print(s.submodule_search_locations[0] if s else '')"
+
+
+def target_config(options: MeasureOptions) -> dict[str, str] | None:
+    """Names in the configuration of the command's Warp, with their annotations as text, from its source; None where
+    that cannot be told before the command runs."""
+    words = [sys.executable] if options.demo else list(options.command)
+    if os.path.basename(words[0]) == "env":
+        words = list(itertools.dropwhile(lambda word: "=" in word, words[1:])) or words
+    if not is_python(words[0]):
+        return None
+    try:
+        asked = subprocess.run(
+            [words[0], "-c", FIND_WARP],
+            cwd=options.cwd,
+            env={**os.environ, **options.env},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=30,
+            check=False,
+        )
+        folder = asked.stdout.decode("utf-8", "replace").strip()
+        for path in (Path(folder) / "config.py", Path(folder) / "_src" / "config.py"):
+            if folder and path.is_file():
+                found = annotated_names(path.read_text(encoding="utf-8"))
+                if "enable_backward" in found:
+                    return found
+    except (OSError, ValueError, SyntaxError, subprocess.TimeoutExpired):
+        pass  # the run itself will tell
+    return None
+
+
+def annotated_names(source: str) -> dict[str, str]:
+    """The names that a module's source assigns with an annotation, which is given as text."""
+    return {
+        node.target.id: ast.unparse(node.annotation)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+
+
+def check_set(options: MeasureOptions, option: str = "--set") -> None:
+    """Check names and values of --set as far as it can be told before the run. Raises InputError."""
+    known = target_config(options) if options.set else None
+    if known is None:
+        return
+    for name, text in options.set.items():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = (
+                f"did you mean {close[0]}?" if close else "its names are those of warp.config in Warp's documentation"
+            )
+            raise InputError(f"{option} {name}: the command's Warp has no such option; {hint}")
+        kinds = option_kinds(known[name])
+        try:
+            if kinds:
+                option_value(kinds, {}, text)
+        except ValueError as error:
+            raise InputError(f"{option} {name}={text}: {error}") from None
+
+
 def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
     """Validate the options of `measure`. Raises InputError."""
+    options = common_options(arguments)
+    if not options.demo:
+        resolve_command(options)
+    check_set(options)
+    return options
+
+
+def common_options(arguments: argparse.Namespace) -> MeasureOptions:
+    """Validate what can be told of the options before it is known where the command runs. Raises InputError."""
     command = list(arguments.command)
     if command and command[0] == "--":
         command = command[1:]
     if arguments.demo and command:
         raise InputError("--demo brings its own program: leave out the command, or leave out --demo")
+    if arguments.demo and importlib.util.find_spec("warp") is None:
+        raise InputError(f"--demo needs Warp in {sys.executable}: pip install warp-lang numpy")
     if not arguments.demo and not command:
         raise InputError("no command: write it after --, for example: measure -- python program.py")
-    env: dict[str, str] = {}
-    for item in arguments.env:
-        name, separator, value = item.partition("=")
-        if not separator or not name:
-            raise InputError(f"--env {item}: expected NAME=VALUE")
-        if name in PRIVATE_VARIABLES:
-            raise InputError(f"--env {name}: the probe sets this variable itself, to a private path for each sample")
-        env[name] = value
-    cwd = os.path.abspath(arguments.cwd or ".")
+    try:
+        cwd = os.path.abspath(arguments.cwd or ".")
+    except FileNotFoundError:
+        raise InputError("the current directory no longer exists: change to another one") from None
     if not os.path.isdir(cwd):
         raise InputError(f"--cwd {arguments.cwd}: no such directory")
     if arguments.keep_logs:
@@ -9259,56 +11301,148 @@ def measure_options(arguments: argparse.Namespace) -> MeasureOptions:
             os.makedirs(arguments.keep_logs, exist_ok=True)
         except OSError as error:
             raise InputError(f"--keep-logs {arguments.keep_logs}: {error.strerror}") from None
-    options = MeasureOptions(
+    return MeasureOptions(
         command=("python", DEMO_NAME) if arguments.demo else tuple(command),
         samples=arguments.samples,
-        json=arguments.json,
+        # The command may change or delete the directory that relative paths start from.
+        json=arguments.json if arguments.json in (None, "-") else os.path.abspath(arguments.json),
         label=arguments.label,
         cwd=cwd,
         timeout_s=arguments.timeout,
-        env=env,
+        env=dict(map(variable_assignment, arguments.env)),
         inherit_tmpdir=arguments.inherit_tmpdir,
         expect_exit=arguments.expect_exit,
-        keep_logs=arguments.keep_logs,
+        keep_logs=os.path.abspath(arguments.keep_logs) if arguments.keep_logs else None,
         echo=arguments.echo,
         demo=arguments.demo,
-        architectures=tuple(dict.fromkeys(arguments.cuda_arch)),
+        set=dict(map(config_assignment, arguments.set)),
+        architectures=tuple(dict.fromkeys(getattr(arguments, "cuda_arch", ()))),
     )
-    if not arguments.demo:
-        resolve_command(options)
-    return options
 
 
 def command_measure(arguments: argparse.Namespace) -> ExitCode:
     """Measure, save after each sample, print; whatever ended it early is raised after that."""
     options = measure_options(arguments)
+    if arguments.on is not None and arguments.on not in options.architectures:
+        raise InputError(f"--on {arguments.on.device}: add --cuda-arch {arguments.on.device} to measure it")
+    gates = measure_gates(arguments)
     save = json_target(options.json)
+    measurer = None
+    violations: tuple[Violation, ...] = ()
+    try:
+        with isolated_workspace() as workspace:
+            measurer = Measurer(options, workspace, save)
+            measurer.measure()
+    finally:
+        if measurer is not None:
+            report = measurer.measurement.report()
+            if arguments.on is not None and arguments.on.device in report.offline:
+                judged = offline_report(report, arguments.on.device, "the report")
+            else:
+                judged = report
+            violations = gate_violations(judged, gates)
+            publish(measurer.measurement, report, save, TextFormat(arguments.format), violations)
+    undecided = undecided_gates(judged, gates)
+    report_gates(violations, undecided)
+    codes = [ExitCode.GATE_EXCEEDED] * bool(violations) + [ExitCode.EVIDENCE_MISSING] * bool(undecided)
+    return winning_exit_code(codes)
+
+
+@contextlib.contextmanager
+def isolated_workspace() -> Iterator[Workspace]:
+    """A private directory to measure in. On every way out what was started is ended, and the directory is removed."""
     become_subreaper()
     workspace = Workspace()
-    measurer = None
     try:
-        workspace.prepare()
-        measurer = Measurer(options, workspace, save)
-        measurer.measure()
+        try:
+            workspace.prepare()
+            yield workspace
+        finally:
+            SIGNALS.deaf = True
     finally:
-        # A second Ctrl-C must not leave processes or files behind.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
         end_descendants()
         workspace.remove()
-        if measurer is not None:
-            publish(measurer.measurement, save)
-    return ExitCode.OK
 
 
-def publish(measurement: Measurement, save: Callable[[Report], None]) -> None:
-    """The result on stdout: text, or the JSON document for `--json -`."""
-    report = measurement.report()
-    save(report)
-    if measurement.options.json == "-":
-        print(json.dumps(to_json(report), indent=1))
-    else:
-        print(render_report(report, stderr_tail=measurement.stderr_tail, saved_to=measurement.options.json))
+def measure_gates(arguments: argparse.Namespace) -> Gates:
+    """The limits that were asked for. Raises InputError for a finding that does not exist."""
+    asked = {
+        Gate.BUILDS: arguments.max_builds,
+        Gate.REBUILDS: arguments.max_rebuilds,
+        Gate.VARIANTS: arguments.max_variants,
+        Gate.WARM_BUILDS: arguments.max_warm_builds,
+    }
+    limits = {gate: limit for gate, limit in asked.items() if limit is not None}
+    return Gates(limits, parse_fail_on(arguments.fail_on))
+
+
+def report_gates(violations: Sequence[Violation], undecided: str | None) -> None:
+    """Say on stderr why the exit code is not 0."""
+    for violation in violations:
+        print(f"warp-compile-probe: {printable(f'{violation.gate}: {violation.found}', 300)}", file=sys.stderr)
+        for line in violation.evidence:
+            print(f"    {printable(line, 300)}", file=sys.stderr)
+    if undecided:
+        print(f"warp-compile-probe: {printable(undecided, 400)}", file=sys.stderr)
+
+
+def publish(
+    measurement: Measurement,
+    report: Report,
+    save: Callable[[Report], None],
+    style: TextFormat,
+    violations: Sequence[Violation],
+) -> None:
+    """The result on stdout: text, or the JSON document for `--json -`. A file that cannot be written does not keep the
+    text back."""
+    tail, saved_to = measurement.stderr_tail, measurement.options.json
+    try:
+        save(report)
+    finally:
+        if saved_to == "-":
+            text = json.dumps(to_json(report), indent=1)
+        elif style is TextFormat.MARKDOWN:
+            text = render_markdown(report, violations, tail)
+        elif style is TextFormat.GITHUB:
+            plain = render_report(report, stderr_tail=tail, saved_to=saved_to).splitlines()
+            text = render_annotations(report_annotations(report, violations), plain, current_directory())
+        else:
+            text = render_report(report, stderr_tail=tail, saved_to=saved_to, violations=violations)
+        write_stdout(text)
+
+
+def current_directory() -> str:
+    """Where the probe runs; nothing where that directory is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def write_stdout(text: str) -> None:
+    """Print the result. Raises InputError on a full disk; a reader that has gone (`| head`) is none of our business."""
+    try:
+        print(text, end="" if text.endswith("\n") else "\n", flush=True)
+    except BrokenPipeError:
+        discard(sys.stdout)
+    except OSError as error:
+        discard(sys.stdout)
+        raise InputError(f"cannot write the result to standard output: {error.strerror}; use --json FILE") from None
+
+
+def discard(stream: typing.TextIO) -> None:
+    """Drop what is buffered for a standard stream that takes no more, or Python would try again at exit."""
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(descriptor, stream.fileno())
+    os.close(descriptor)
+
+
+def complain(text: str) -> None:
+    """A line on standard error, if anybody reads it."""
+    try:
+        print(f"warp-compile-probe: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        discard(sys.stderr)
 
 
 # --- The command `parse` ---
@@ -9438,7 +11572,7 @@ def _refuse_number(text: str) -> typing.NoReturn:
     raise InputError(f"the number {text[:40]} is out of range; expected a report of measure")
 
 
-def add_compare_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_compare_parser(commands: Any) -> None:
     """Add the `compare` command to the commands of the probe."""
     parser = commands.add_parser(
         "compare",
@@ -9452,12 +11586,13 @@ def add_compare_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
     parser.add_argument("baseline", metavar="BASELINE", help="the report of measure before the change")
     parser.add_argument("candidate", metavar="CANDIDATE", help="the report of measure after it")
     parser.add_argument("--json", metavar="FILE", help="write the comparison as JSON; - for standard output, no text")
-    parser.add_argument(
-        "--format",
-        choices=[style.value for style in TextFormat],
-        default=TextFormat.TEXT.value,
-        help="of the text (default: %(default)s)",
-    )
+    add_verdict_options(parser)
+    parser.set_defaults(run=command_compare)
+
+
+def add_verdict_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `compare` and `ab` share: how the verdict is written, and what it must be."""
+    add_format_option(parser, list(TextFormat))
     parser.add_argument(
         "--require",
         metavar="VERDICT",
@@ -9478,7 +11613,23 @@ def add_compare_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
         metavar="ARCH",
         help="judge what both reports say of this CUDA architecture (measure --cuda-arch), for example sm_90",
     )
-    parser.set_defaults(run=command_compare)
+    parser.add_argument(
+        "--max-regression",
+        metavar="PCT",
+        type=percentage,
+        help="allow a regression of the deciding time up to PCT percent: exit with 0 up to there and with 6 beyond,"
+        " instead of 1; with 5 where the samples cannot tell",
+    )
+
+
+def add_format_option(parser: argparse.ArgumentParser, styles: Sequence[TextFormat]) -> None:
+    """Add --format with these choices."""
+    parser.add_argument(
+        "--format",
+        choices=[style.value for style in styles],
+        default=TextFormat.TEXT.value,
+        help="how the result is written: %(choices)s (default: %(default)s)",
+    )
 
 
 def command_compare(args: argparse.Namespace) -> ExitCode:
@@ -9486,24 +11637,36 @@ def command_compare(args: argparse.Namespace) -> ExitCode:
     if args.json not in (None, "-"):
         refuse_overwriting(args.json, (args.baseline, args.candidate))
     allowed = frozenset(ComparableField(field) for field in args.allow_different)
-    reports = {name: load_report(name) for name in (args.baseline, args.candidate)}
+    baseline, candidate = load_report(args.baseline), load_report(args.candidate)
     device = args.on.device if args.on is not None else None
     if device is not None:
-        reports = {name: offline_report(report, device, printable(name, 200)) for name, report in reports.items()}
-    comparison = compare_reports(reports[args.baseline], reports[args.candidate], allowed)
-    comparison = dataclasses.replace(comparison, on=device)
+        baseline = offline_report(baseline, device, printable(args.baseline, 200))
+        candidate = offline_report(candidate, device, printable(args.candidate, 200))
+    return answer(dataclasses.replace(compare_reports(baseline, candidate, allowed), on=device), args)
+
+
+def answer(comparison: Comparison, args: argparse.Namespace) -> ExitCode:
+    """Write a comparison as the options say, and say in the exit code what it means."""
+    limit: float | None = args.max_regression
+    violation = None if limit is None else regression_violation(comparison, limit)
+    violations = (violation,) if violation else ()
     document = json.dumps(to_json(comparison), indent=2, allow_nan=False) + "\n"
     if args.json == "-":
         write_stdout(document)
     else:
         if args.json is not None:
             write_document(args.json, document)
-        write_stdout(render_comparison(comparison, TextFormat(args.format)))
+        write_stdout(render_comparison(comparison, TextFormat(args.format), violations, current_directory()))
     code = comparison.verdict.exit_code
-    if code is ExitCode.OK and args.require not in (None, comparison.verdict.value):
+    if code is ExitCode.REGRESSION and (limit is not None or comparison.null_test):
+        code = ExitCode.OK  # the gate decides, or the option asked how often this verdict is wrong
+    undecided = None if limit is None else undecided_regression(comparison, limit)
+    report_gates(violations, undecided)
+    codes = [code, *[ExitCode.GATE_EXCEEDED] * len(violations), *[ExitCode.EVIDENCE_MISSING] * bool(undecided)]
+    if winning_exit_code(codes) is ExitCode.OK and args.require not in (None, comparison.verdict.value):
         print(f"--require {args.require} is not met: the verdict is {comparison.verdict.value}", file=sys.stderr)
-        return ExitCode.EVIDENCE_MISSING
-    return code
+        codes.append(ExitCode.EVIDENCE_MISSING)
+    return winning_exit_code(codes)
 
 
 def refuse_overwriting(path: str, inputs: Sequence[str]) -> None:
@@ -9533,10 +11696,258 @@ def write_document(path: str, text: str) -> None:
         raise InputError(f"{printable(path, 200)}: cannot be written ({cause}); name another file") from None
 
 
-def write_stdout(text: str) -> None:
-    """Print text as it is; characters that the encoding of standard output lacks are escaped."""
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+# -- ab -------------------------------------------------------------------------------------------------------------
+
+
+def arm_options(arguments: argparse.Namespace) -> tuple[ArmOptions, ArmOptions]:
+    """The two arms of `ab`. Raises InputError where they do not differ, or name a directory that is none."""
+    arms = []
+    for name in ARM_NAMES:
+        given = {part: getattr(arguments, f"{name}_{part}") for part in ("tree", "ref", "env", "set")}
+        directory, revision = given["tree"], given["ref"]
+        if directory is not None and revision is not None:
+            raise InputError(f"--{name} and --{name}-ref both came: the {name} is a directory or a revision, not both")
+        if directory is not None and not os.path.isdir(directory):
+            raise InputError(f"--{name} {directory}: no such directory")
+        env = dict(variable_assignment(item, f"--{name}-env") for item in given["env"])
+        options = dict(config_assignment(item, f"--{name}-set") for item in given["set"])
+        arms.append(ArmOptions(name, None if directory is None else os.path.abspath(directory), revision, env, options))
+    baseline, candidate = arms
+    told = [arm.name for arm in arms if arm != ArmOptions(arm.name, None, None, {}, {})]
+    if arguments.null and told:
+        raise InputError(f"--null measures one tree as both arms: leave out the options of the {told[0]}")
+    if not arguments.null and dataclasses.replace(baseline, name=candidate.name) == candidate:
+        raise InputError(
+            "both arms are the same: give --baseline DIR or --baseline-ref REV, or --candidate-set or --candidate-env"
+            " NAME=VALUE, or --null to learn how often the verdict would be wrong"
+        )
+    return baseline, candidate
+
+
+def what_varies(baseline: ArmOptions, candidate: ArmOptions) -> tuple[Varied, ...]:
+    """In what two arms differ."""
+    trees = (baseline.directory, baseline.revision) != (candidate.directory, candidate.revision)
+    pairs = (
+        (Varied.TREE, trees),
+        (Varied.ENV, baseline.env != candidate.env),
+        (Varied.SET, baseline.set != candidate.set),
+    )
+    return tuple(varied for varied, differs in pairs if differs)
+
+
+def prepare_arm(
+    arm: ArmOptions, shared: MeasureOptions, varied: tuple[Varied, ...], revision: Revision | None, workspace: Workspace
+) -> MeasureOptions:
+    """The options with which one arm is measured; a revision is checked out for it. Raises InputError."""
+    cwd = check_out(revision, workspace, arm.name) if revision else arm.directory or shared.cwd
+    options = dataclasses.replace(
+        shared,
+        json=None,
+        label=arm.name,
+        cwd=cwd,
+        shown_cwd=revision.directory if revision else None,
+        revision=revision.name if revision else None,
+        env={**shared.env, **arm.env},
+        set={**shared.set, **arm.set},
+        varied=varied,
+    )
+    try:
+        resolve_command(options)
+    except InputError as error:
+        raise InputError(f"{arm.name}: {error}") from None
+    check_set(options, f"--{arm.name}-set" if arm.set else "--set")
+    return options
+
+
+def json_targets(folder: str | None, names: Sequence[str]) -> list[Callable[[Report], None]]:
+    """A function for each arm that writes its report to the folder of --json-dir. Raises InputError."""
+    if folder is None:
+        return [lambda _report: None for _ in names]
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--json-dir {folder}: {error.strerror}; give a writable directory") from None
+    return [json_target(os.path.join(os.path.abspath(folder), f"{name}.json")) for name in names]
+
+
+def command_ab(arguments: argparse.Namespace) -> ExitCode:
+    """Measure both arms interleaved, then judge them as `compare` does."""
+    arms = arm_options(arguments)
+    shared = common_options(arguments)
+    revisions = [
+        find_revision(f"--{arm.name}-ref", arm.revision, shared.cwd) if arm.revision is not None else None
+        for arm in arms
+    ]
+    saves = json_targets(arguments.json_dir, ARM_NAMES)
+    varied = what_varies(*arms)
+    measurers: list[Measurer] = []
+    with isolated_workspace() as workspace, failure_shown(measurers):
+        for arm, revision, save in zip(arms, revisions, saves, strict=True):
+            options = prepare_arm(arm, shared, varied, revision, workspace)
+            measurers.append(Measurer(options, workspace, save, arm.name))
+        interleave(measurers, shared.samples)
+    baseline, candidate = (measurer.measurement.report() for measurer in measurers)
+    allowed = frozenset(ComparableField(field) for field in arguments.allow_different)
+    comparison = compare_reports(baseline, candidate, allowed)
+    comparison = dataclasses.replace(
+        comparison,
+        warnings=(*comparison.warnings, *tree_warnings(baseline, candidate)),
+        null_test=null_test(baseline, candidate) if arguments.null else None,
+    )
+    if arguments.json_dir is not None:
+        path = os.path.join(os.path.abspath(arguments.json_dir), "comparison.json")
+        write_document(path, json.dumps(to_json(comparison), indent=2, allow_nan=False) + "\n")
+    return answer(comparison, arguments)
+
+
+@contextlib.contextmanager
+def failure_shown(measurers: Sequence[Measurer]) -> Iterator[None]:
+    """Where an arm's command fails, show the last lines of its standard error on ours."""
+    try:
+        yield
+    except ProbeError:
+        for line in next((one.measurement.stderr_tail for one in measurers if one.measurement.stderr_tail), ()):
+            print(f"  | {printable(line, 300)}", file=sys.stderr)
+        raise
+
+
+def add_ab_parser(commands: Any) -> None:
+    """Add `ab` to the commands; the parsed arguments name `command_ab` as `run`."""
+    parser = commands.add_parser(
+        "ab",
+        help="measure two trees, revisions or options interleaved, and judge",
+        description="Run COMMAND in two arms, their samples interleaved A B B A, and judge the candidate against the"
+        " baseline as `compare` does. An arm is the current directory unless told otherwise.",
+        epilog="example: warp_compile_probe.py ab --baseline-ref main -- python -m my_app --steps 3",
+        allow_abbrev=False,
+    )
+    for name in ARM_NAMES:
+        parser.add_argument(f"--{name}", dest=f"{name}_tree", metavar="DIR", help=f"run the {name} in DIR")
+        parser.add_argument(f"--{name}-ref", metavar="REV", help=f"run the {name} in a temporary checkout of REV (git)")
+        parser.add_argument(
+            f"--{name}-env",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=f"set a variable for the {name} only; repeatable",
+        )
+        parser.add_argument(
+            f"--{name}-set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=f"set warp.config.NAME for the {name} only; repeatable",
+        )
+    parser.add_argument(
+        "--null",
+        action="store_true",
+        help="run one tree as both arms: how often the verdict would be wrong, and how many samples 5 %% would need",
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the comparison as JSON; - for standard output, no text")
+    parser.add_argument("--json-dir", metavar="DIR", help="write both reports and the comparison there")
+    add_run_options(parser)
+    add_verdict_options(parser)
+    add_command(parser, "the program to measure")
+    parser.set_defaults(run=command_ab, cwd=None, demo=False, label=None)
+
+
+# -- what-if --------------------------------------------------------------------------------------------------------
+
+
+def command_what_if(arguments: argparse.Namespace) -> ExitCode:
+    """Measure a baseline and an arm for each lever that can matter, interleaved; print the ledger."""
+    shared = dataclasses.replace(measure_options(arguments), json=None, varied=(Varied.SET,))
+    levers = [lever for lever in parse_levers(arguments.levers) if shared.set.get(lever.name) != lever.value]
+    if not levers:
+        raise InputError("every lever is set already: leave out --set, or name others with --levers")
+    known = target_config(shared)
+    (save,) = json_targets(arguments.json_dir, ["baseline"])
+    skipped: dict[Lever, str] = {}
+    failed: dict[Lever, str] = {}
+    arms: dict[Lever, Measurer] = {}
+    with isolated_workspace() as workspace:
+        baseline = Measurer(dataclasses.replace(shared, label="baseline"), workspace, save, "baseline")
+        with failure_shown([baseline]):
+            baseline.sample(1)
+            baseline.check_warp()
+        first = baseline.measurement.report()
+        for lever in levers:
+            reason = reason_to_skip(lever, first, known)
+            if reason is not None:
+                skipped[lever] = reason
+                continue
+            options = dataclasses.replace(shared, label=lever.text, set={**shared.set, lever.name: lever.value})
+            (save,) = json_targets(arguments.json_dir, [re.sub(r"[^\w=.-]", "_", lever.text)])
+            arms[lever] = Measurer(options, workspace, save, lever.text)
+        take_rounds(baseline, arms, failed, shared.samples)
+    report = baseline.measurement.report()
+    rows = []
+    for lever in levers:
+        done = lever in arms and lever not in failed
+        comparison = compare_reports(report, arms[lever].measurement.report()) if done else None
+        rows.append(ledger_row(lever, comparison, skipped.get(lever), failed.get(lever)))
+    ledger = Ledger(
+        LEDGER_SCHEMA,
+        SCHEMA_VERSION,
+        PROBE_VERSION,
+        report.command,
+        report.cwd,
+        shared.samples,
+        report.environment,
+        tuple(rows),
+        tuple(_arm_warnings(report, Metric.COLD_MODULE)),
+    )
+    document = json.dumps(to_json(ledger), indent=2, allow_nan=False) + "\n"
+    if arguments.json not in (None, "-"):
+        write_document(arguments.json, document)
+    write_stdout(document if arguments.json == "-" else render_ledger(ledger, TextFormat(arguments.format)))
+    return ExitCode.OK
+
+
+def take_rounds(baseline: Measurer, arms: dict[Lever, Measurer], failed: dict[Lever, str], samples: int) -> None:
+    """Take a sample of every arm a round, every other round backwards. The first one of the baseline is there. An arm
+    whose command fails is left out from then on; the baseline must not fail."""
+    for index in range(1, samples + 1):
+        order: list[Lever | None] = [None, *arms]
+        for lever in order if index % 2 else reversed(order):
+            if lever is None:
+                if index > 1:
+                    with failure_shown([baseline]):
+                        baseline.sample(index)
+            elif lever not in failed:
+                try:
+                    arms[lever].sample(index)
+                except ProbeError as error:
+                    failed[lever] = str(error)
+                    print(f"warp-compile-probe: {printable(str(error), 300)}", file=sys.stderr)
+
+
+def add_what_if_parser(commands: Any) -> None:
+    """Add `what-if` to the commands; the parsed arguments name `command_what_if` as `run`."""
+    parser = commands.add_parser(
+        "what-if",
+        help="try options of Warp one by one: a ledger of what each buys",
+        description="Run COMMAND as it is and once for each lever, an option of warp.config set from outside, samples"
+        " interleaved; say what each lever does to the cold start, the launches and the output. Levers that cannot"
+        " matter to the program are skipped.",
+        epilog="example: warp_compile_probe.py what-if --levers enable_backward=False -- python -m my_app --steps 3",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--levers",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE[,...]",
+        help=f"what to try (default: {', '.join(lever.text for lever in DEFAULT_LEVERS)})",
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the ledger as JSON; - for standard output, no text")
+    parser.add_argument("--json-dir", metavar="DIR", help="write the report of every arm there")
+    parser.add_argument("--cwd", metavar="DIR", help="run the command in DIR")
+    parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
+    add_run_options(parser)
+    add_format_option(parser, [TextFormat.TEXT, TextFormat.MARKDOWN])
+    add_command(parser, "the program to measure")
+    parser.set_defaults(run=command_what_if, label=None)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -9544,7 +11955,7 @@ def write_stdout(text: str) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parse_parser(commands: Any) -> None:
     """Add `parse` to the commands; the parsed arguments name `command_parse` as `run`."""
     parser = commands.add_parser(
         "parse",
@@ -9557,23 +11968,57 @@ def add_parse_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
     parser.set_defaults(run=command_parse)
 
 
+class Parser(argparse.ArgumentParser):
+    """An argument parser that leaves errors to `main`, as one sentence without the list of all options."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; see {self.prog} --help")
+
+
 def positive_int(text: str) -> int:
     """An option value that counts something."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected 1 or more, found {text}")
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
+    return int(text)
+
+
+def whole_number(text: str) -> int:
+    """An option value that is a limit of a count."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, found {text!r}")
+    return int(text)
+
+
+def percentage(text: str) -> float:
+    """An option value in percent, 0 or more."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a percentage, 0 or more, found {text!r}")
     return value
+
+
+def exit_code(text: str) -> int:
+    """An option value that is an exit code."""
+    if not text.isdecimal() or int(text) > 255:
+        raise argparse.ArgumentTypeError(f"expected an exit code from 0 to 255, found {text!r}")
+    return int(text)
 
 
 def positive_seconds(text: str) -> float:
-    """An option value in seconds."""
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected seconds above 0, found {text}")
+    """An option value in seconds, within what a timer can hold."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 365 * 86400:
+        raise argparse.ArgumentTypeError(f"expected seconds, above 0 and below a year, found {text!r}")
     return value
 
 
-def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_measure_parser(commands: Any) -> None:
     """Add `measure` to the commands; the parsed arguments name `command_measure` as `run`."""
     parser = commands.add_parser(
         "measure",
@@ -9583,18 +12028,9 @@ def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
         epilog="example: warp_compile_probe.py measure --json before.json -- python -m my_app --steps 3",
         allow_abbrev=False,
     )
-    parser.add_argument("--samples", type=positive_int, default=3, metavar="N", help="samples to take (default 3)")
     parser.add_argument("--json", metavar="FILE", help="write the report there, after each sample; - for stdout")
     parser.add_argument("--label", metavar="TEXT", help="a name for this measurement, kept in the report")
     parser.add_argument("--cwd", metavar="DIR", help="run the command in DIR")
-    parser.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help="end a run that takes longer")
-    parser.add_argument(
-        "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the command; repeatable"
-    )
-    parser.add_argument("--inherit-tmpdir", action="store_true", help="keep the user's TMPDIR instead of a private one")
-    parser.add_argument("--expect-exit", type=int, default=0, metavar="N", help="the exit code of success (default 0)")
-    parser.add_argument("--keep-logs", metavar="DIR", help="keep stdout and stderr of every run in DIR")
-    parser.add_argument("--echo", action="store_true", help="pass the command's output through to stderr")
     parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
     parser.add_argument(
         "--cuda-arch",
@@ -9605,14 +12041,64 @@ def add_measure_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
         help="also measure what the command would build on this CUDA architecture (90, 90a, sm_90), without a GPU;"
         " repeatable; needs Warp 1.12 or newer",
     )
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program to measure")
+    add_run_options(parser)
+    add_format_option(parser, list(TextFormat))
+    add_gate_options(parser)
+    parser.add_argument(
+        "--on",
+        type=architecture_from,
+        metavar="ARCH",
+        help="hold the limits against what --cuda-arch says of this architecture",
+    )
+    add_command(parser, "the program to measure")
     parser.set_defaults(run=command_measure)
+
+
+def add_command(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the command after `--`."""
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=text)
+
+
+def add_gate_options(parser: argparse.ArgumentParser) -> None:
+    """Add the limits of `measure`; exceeding one is exit code 6."""
+    for gate, (_, nouns) in GATE_NOUNS.items():
+        text = f"exit with 6 if a sample has more {nouns}"
+        parser.add_argument(gate.value, type=whole_number, metavar="N", help=text)
+    parser.add_argument(
+        "--fail-on",
+        action="append",
+        default=[],
+        metavar="FINDING[,...]",
+        help="exit with 6 on these findings: CS-1, rebuild, ..., or redundant or hint for all of a kind; repeatable",
+    )
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `measure`, `ab` and `what-if` share: how the command is run."""
+    parser.add_argument("--samples", type=positive_int, default=3, metavar="N", help="samples to take (default 3)")
+    parser.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help="end a run that takes longer")
+    parser.add_argument(
+        "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the command; repeatable"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set warp.config.NAME in the command, before any module is created; repeatable",
+    )
+    parser.add_argument("--inherit-tmpdir", action="store_true", help="keep the user's TMPDIR instead of a private one")
+    parser.add_argument(
+        "--expect-exit", type=exit_code, default=0, metavar="N", help="the exit code of success (default 0)"
+    )
+    parser.add_argument("--keep-logs", metavar="DIR", help="keep stdout and stderr of every run in DIR")
+    parser.add_argument("--echo", action="store_true", help="pass the command's output through to stderr")
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of the probe."""
     description, _, rest = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="warp_compile_probe.py",
         description=description,
         epilog=rest[rest.index("Exit codes") :],
@@ -9620,47 +12106,43 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"warp-compile-probe {PROBE_VERSION}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands: Any = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_measure_parser(commands)
     add_compare_parser(commands)
+    add_ab_parser(commands)
+    add_what_if_parser(commands)
     add_parse_parser(commands)
     return parser
 
 
-def raise_terminated(_number: int, _frame: object) -> NoReturn:
-    """The handler of SIGTERM and SIGHUP."""
-    raise Terminated
-
-
-def raise_timeout(_number: int, _frame: object) -> NoReturn:
-    """The handler of SIGALRM."""
-    raise RunTimeout
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. Errors are printed here and nowhere else."""
-    signal.signal(signal.SIGTERM, raise_terminated)
-    signal.signal(signal.SIGHUP, raise_terminated)
-    signal.signal(signal.SIGALRM, raise_timeout)
+    SIGNALS.install()
+    # A stream that was closed when the probe started is None.
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A command line can hold what the encoding of the terminal, or any encoding, cannot express.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         arguments = build_parser().parse_args(argv)
         return int(arguments.run(arguments))
     except ProbeError as error:
-        print(f"warp-compile-probe: {error}", file=sys.stderr)
+        complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        print("warp-compile-probe: interrupted", file=sys.stderr)
+        complain("interrupted")
         return ExitCode.INTERRUPTED
     except Terminated:
-        print("warp-compile-probe: terminated", file=sys.stderr)
+        complain("terminated")
         return ExitCode.TERMINATED
     except BrokenPipeError:
-        # The reader of stdout has gone (| head): nothing is lost, the report file is written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of stdout has gone (| head).
+        discard(sys.stdout)
         return ExitCode.OK
     except Exception:
-        traceback.print_exc()
-        print("warp-compile-probe: this is a bug in the probe, please report the lines above", file=sys.stderr)
+        # Whatever it is, it must not look like a result.
+        complain(f"this is a bug in the probe, please report these lines\n{traceback.format_exc()}")
         return ExitCode.PROBE_BUG
 
 

@@ -62,7 +62,7 @@ def three_argument_launch() -> Callable[[int], None]:
 
 def work_in_blocks(requests_path: str, answers_path: str) -> None:
     """For each line that arrives, one timed block; answers its thread CPU time in nanoseconds. Two named pipes."""
-    with open(requests_path, encoding="ascii") as requests, open(answers_path, "w", encoding="ascii") as answers:  # noqa: PTH123
+    with open(requests_path, encoding="ascii") as requests, open(answers_path, "w", encoding="ascii") as answers:
         launch = three_argument_launch()
         answers.write("ready\n")
         answers.flush()

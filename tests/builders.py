@@ -219,7 +219,7 @@ def full_report():
         [built, failed(start=200.0)],
         phases=probe.ProcessPhases(20.0, 30.0, 40.0, 50.0, 160.0, 600.0),
         cache_events=events,
-        config_events=(probe.ConfigEvent("enable_backward", "True", "False", 1.0, None),),
+        config_events=(probe.ConfigEvent("enable_backward", "True", "False", 1.0, SITE),),
         option_sets=({"mode": "'release'"},),
         built_kernels=(probe.BuiltKernel("scale", probe.Site("a.py", 1, "scale"), False, False, True, 1),),
         tapes=1,

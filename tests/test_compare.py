@@ -158,6 +158,30 @@ TIME_CASES = {
         "warm",
         "same",
     ),
+    "half of the cached loads, at the same time each": (
+        building(Module(warm_times=1_000)),
+        building(Module(warm_times=600)),
+        "improved",
+        "time-supported",
+        "warm",
+        "same",
+    ),
+    "one cached load more is nothing next to compiling": (
+        BASELINE,
+        building(Module(warm_times=2), factors=FAST),
+        "improved",
+        "time-supported",
+        "clock",
+        "same",
+    ),
+    "an option that helped, with other warm loads": (
+        BASELINE,
+        building(Module(state="fast", ms=2_000.0, warm_times=1_000)),
+        "improved",
+        "time-supported",
+        "timed",
+        "same",
+    ),
     "cached loads that take far longer": (
         building(Module()),
         building(Module(warm_ms=400.0)),
@@ -267,37 +291,49 @@ def test_identical_programs_with_noise_everywhere_are_hardly_ever_called_changed
     assert verdicts.count("regressed") <= 0.05 * len(verdicts)
 
 
-# launches of the candidate against SCALE, ADD, SCALE
+CONTENT = "what the kernel computes"
+# launches of the candidate against SCALE, ADD, SCALE; reason; words in the sentence
 CHANGED_LAUNCHES = {
-    "dropped": ((SCALE, ADD), "launches-differ"),
-    "none left": ((), "launches-differ"),
-    "added": ((SCALE, ADD, SCALE, ADD), "launches-differ"),
-    "reordered": ((ADD, SCALE, SCALE), "launch-order-differs"),
-    "a swapped kernel of the same shape": ((SCALE, SUB, SCALE), "launches-differ"),
+    "dropped": ((SCALE, ADD), "launches-differ", "candidate has no more launches"),
+    "none left": ((), "launches-differ", "candidate has no more launches"),
+    "added": ((SCALE, ADD, SCALE, ADD), "launches-differ", "baseline has no more launches"),
+    "reordered": ((ADD, SCALE, SCALE), "launch-order-differs", f"(different: {CONTENT})"),
+    "a swapped kernel of the same shape": ((SCALE, SUB, SCALE), "launches-differ", f"(different: {CONTENT})"),
     "another content under the same name": (
         (SCALE, dataclasses.replace(ADD, does="sub"), SCALE),
         "launches-differ",
+        f"(different: {CONTENT})",
     ),
-    "another dim": ((SCALE, dataclasses.replace(ADD, dim=(65,)), SCALE), "launches-differ"),
-    "another shape of the same size": ((SCALE, dataclasses.replace(ADD, dim=(8, 8)), SCALE), "launches-differ"),
+    "another dim": ((SCALE, dataclasses.replace(ADD, dim=(65,)), SCALE), "launches-differ", "(different: dim)"),
+    "another shape": ((SCALE, dataclasses.replace(ADD, dim=(8, 8)), SCALE), "launches-differ", "(different: dim)"),
     "another dtype": (
         (SCALE, dataclasses.replace(ADD, args=("array(ndim=1, dtype=float64)",)), SCALE),
         "launches-differ",
+        "(different: argument types)",
     ),
-    "another block_dim": ((SCALE, dataclasses.replace(ADD, block_dim=64), SCALE), "launches-differ"),
-    "another device": ((SCALE, dataclasses.replace(ADD, device="cuda:0"), SCALE), "launches-differ"),
-    "adjoint": ((SCALE, dataclasses.replace(ADD, adjoint=True), SCALE), "launches-differ"),
+    "another block_dim": (
+        (SCALE, dataclasses.replace(ADD, block_dim=64), SCALE),
+        "launches-differ",
+        "(different: block_dim)",
+    ),
+    "another device": (
+        (SCALE, dataclasses.replace(ADD, device="cuda:0"), SCALE),
+        "launches-differ",
+        "(different: device)",
+    ),
+    "adjoint": ((SCALE, dataclasses.replace(ADD, adjoint=True), SCALE), "launches-differ", "(different: adjoint flag)"),
 }
 
 
 @pytest.mark.parametrize("case", CHANGED_LAUNCHES)
 def test_changed_launches(case):
-    launches, reason = CHANGED_LAUNCHES[case]
+    launches, reason, words = CHANGED_LAUNCHES[case]
     comparison = judge(BASELINE, launching(*launches, factors=FAST))
     assert (comparison.verdict.value, comparison.reason.value) == ("topology-changed", reason)
     assert comparison.verdict.exit_code == 3
     assert comparison.topology.equal is False
     assert comparison.decided_by is None
+    assert words in comparison.why
 
 
 def test_first_divergence_shows_both_launches_and_the_counts_that_differ():
@@ -310,7 +346,7 @@ def test_first_divergence_shows_both_launches_and_the_counts_that_differ():
     counts = {(item.launch.dim, item.baseline, item.candidate) for item in comparison.topology.counts}
     assert counts == {((64,), 1, 0), ((65,), 0, 1)}
     assert "launch 2 differs" in comparison.why
-    assert "another dim" in comparison.why
+    assert "different: dim" in comparison.why
 
 
 def test_a_run_that_ends_early_has_no_launch_there():
@@ -666,6 +702,13 @@ def test_hashes_that_moved_are_told_from_those_that_did_not():
         "same": ["solver", "mesh"],
         "unknown": ["quiet"],
     }
+
+
+def test_a_hash_that_only_one_report_has_shows_nothing():
+    known, stripped = building(Module()), building(Module(state=None))
+    for changes in (judge(known, stripped).identities, judge(stripped, known).identities):
+        assert [item.name for item in changes.unknown] == ["program"]
+        assert changes.moved == ()
 
 
 def test_one_more_state_of_a_module_moves_its_hashes():

@@ -5,10 +5,12 @@ import dataclasses
 import itertools
 import json
 import os
+import subprocess
 import sys
 
 import pytest
 import warp_compile_probe as probe
+from conftest import SCRIPT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_builder import Launch, Module, Proc, change, make_report
@@ -143,6 +145,7 @@ def test_markdown(run):
     assert out.startswith("**IMPROVED** (clock): compile\\_elapsed\\_ms fell by 20.0 %")
     assert "a\\|b &lt;img src=x&gt; \\`c\\` \\*d\\* \\[e\\](f) &#64;team" in out
     rows = [line for line in out.splitlines() if line.startswith("|")]
+    assert rows[0] == "|  | samples | label | commit | created | command |"
     assert rows[1] == "| --- | --- | --- | --- | --- | --- |"
     assert all(row.replace("\\|", "").count("|") in {3, 4, 5, 6, 7, 8} for row in rows)
     assert "### Exact facts: same" in out
@@ -333,16 +336,18 @@ def test_control_characters_of_a_report_never_reach_the_terminal(run):
                 assert "<b>" not in out
 
 
-def test_text_on_a_terminal_that_knows_only_ascii(monkeypatch):
-    written = []
-
-    class Ascii:
-        encoding = "ascii"
-        write = written.append
-
-    monkeypatch.setattr(sys, "stdout", Ascii())
-    probe.write_stdout("größer\n")
-    assert written == ["gr\\xf6\\xdfer\n"]
+def test_text_on_a_terminal_that_knows_only_ascii(tmp_path):
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(probe.to_json(make_report(label="gr\u00f6\u00dfer"))), encoding="utf-8")
+    finished = subprocess.run(
+        [sys.executable, SCRIPT, "compare", path, path],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert "gr\\xf6\\xdfer" in finished.stdout
 
 
 @settings(max_examples=200)

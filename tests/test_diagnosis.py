@@ -456,7 +456,7 @@ AT_ONE = launches({("add", "sim", "a", "cpu", 1): 4, ("fill", "fem", "a", "cpu",
 
 def test_a_variant_that_nothing_launched():
     found = found_in([sample(run(process(BOTH_DIMS, launches=AT_ONE)))])
-    assert list(found) == ["variant-never-launched"]
+    assert list(found) == ["variant-never-launched", "cpu-parallel-load"]
     finding = found["variant-never-launched"]
     assert (finding.kind, finding.block_dim, finding.where) == (probe.FindingKind.REDUNDANT, 256, PRELOAD)
     assert (finding.cost_ms, finding.avoidable_ms) == (400.0, 400.0)
@@ -476,8 +476,8 @@ def test_a_variant_that_nothing_launched():
 )
 def test_never_launched_is_not_said_where_launches_may_be_hidden(changes, gaps):
     found = found_in([sample(run(process(BOTH_DIMS, **{"launches": AT_ONE, **changes})))], gaps)
-    assert list(found) == ["variant"]
-    assert found["variant"].kind is probe.FindingKind.HINT
+    assert list(found) == ["cpu-parallel-load", "CS-5"]
+    assert found["CS-5"].kind is probe.FindingKind.HINT
 
 
 def test_a_gap_of_another_process_or_kind_hides_no_launch():
@@ -493,12 +493,12 @@ def test_a_fork_may_launch_what_its_parent_built():
     parent = process(BOTH_DIMS, launches=AT_ONE)
     forked = [process((), "0.0", how="fork", launches=at_256)]
     fresh = [process((), "0.0", how="exec", launches=at_256)]
-    assert list(found_in([sample(run(parent, *forked))])) == ["variant"]
-    assert list(found_in([sample(run(parent, *fresh))])) == ["variant-never-launched"]
+    assert list(found_in([sample(run(parent, *forked))])) == ["cpu-parallel-load", "CS-5"]
+    assert list(found_in([sample(run(parent, *fresh))])) == ["variant-never-launched", "cpu-parallel-load"]
 
 
 def test_a_preload_that_launches_nothing_at_all_is_no_proof():
-    assert list(found_in([sample(run(process(BOTH_DIMS)))])) == ["variant"]
+    assert list(found_in([sample(run(process(BOTH_DIMS)))])) == ["cpu-parallel-load", "CS-5"]
 
 
 def with_header(seed, header_ms, **changes):
@@ -527,8 +527,8 @@ def variants(launched):
 
 def test_variants_of_which_each_launches_other_kernels_are_redundant():
     found = found_in([variants({(f"k{dim}", "sim", str(dim), CUDA, dim): dim for dim in (64, 128, 256)})])
-    assert list(found) == ["variant"]
-    finding = found["variant"]
+    assert list(found) == ["CS-5"]
+    finding = found["CS-5"]
     assert (finding.kind, finding.avoidable_ms, finding.cost_ms) == (probe.FindingKind.REDUNDANT, None, 250.0)
     assert (finding.module, finding.block_dim) == ("sim", None)
     assert "64, 128, 256" in finding.text
@@ -538,22 +538,23 @@ def test_variants_of_which_each_launches_other_kernels_are_redundant():
 
 def test_variants_that_all_launch_the_same_kernels_are_a_hint():
     found = found_in([variants({("add", "sim", str(dim), CUDA, dim): 1 for dim in (64, 128, 256)})])
-    assert found["variant"].kind is probe.FindingKind.HINT
+    assert found["CS-5"].kind is probe.FindingKind.HINT
 
 
 def test_warm_builds_with_what_cleared_the_cache():
     event = probe.CacheEvent(probe.CacheEventKind.CLEAR_KERNEL_CACHE, 5.0, None, probe.Site("sim.py", 3, "<module>"))
     second = process([load(ms=80.0), load("new", ms=20.0)], cache_events=(event, event))
     found = found_in([sample(run(process([load()])), warm(second))])
-    assert list(found) == ["warm-build"]
-    finding = found["warm-build"]
-    assert (finding.kind, finding.cost_ms, finding.avoidable_ms) == (probe.FindingKind.REDUNDANT, 100.0, None)
+    assert list(found) == ["CS-2", "identity-unstable"]
+    finding = found["CS-2"]
+    assert (finding.kind, finding.cost_ms, finding.avoidable_ms) == (probe.FindingKind.REDUNDANT, 80.0, None)
     assert finding.where == event.site
-    assert finding.evidence[:3] == (
-        "1 with the hash that the cold run built: the cache was not reused",
-        "1 with a hash that the cold run did not build: it differs between runs",
-        "clear-kernel-cache at sim.py:3 in <module>",
-    )
+    assert finding.evidence[0] == "clear-kernel-cache at sim.py:3 in <module>"
+    assert finding.evidence[1].startswith(f"sim on cpu at block_dim 1: hash {digest('a')[:7]}")
+    assert len(finding.evidence) == 2
+    other = found["identity-unstable"]
+    assert (other.kind, other.cost_ms, other.avoidable_ms) == (probe.FindingKind.REDUNDANT, 20.0, None)
+    assert other.evidence[0].startswith("new on cpu")
 
 
 def test_builds_that_only_the_second_run_makes_are_a_hint():
@@ -562,7 +563,7 @@ def test_builds_that_only_the_second_run_makes_are_a_hint():
     found = found_in([sample(cold, late, settle(process([cached()])))])
     assert list(found) == ["second-run-build"]
     assert (found["second-run-build"].kind, found["second-run-build"].cost_ms) == (probe.FindingKind.HINT, 70.0)
-    assert list(found_in([sample(cold, late, settle(process([load(seed="c")])))])) == ["warm-build"]
+    assert list(found_in([sample(cold, late, settle(process([load(seed="c")])))])) == ["identity-unstable"]
 
 
 def test_thousands_of_cached_loads_are_redundant():
@@ -596,7 +597,7 @@ def test_hashing_without_loads():
 def test_overlapping_builds():
     workers = [load(str(n), start=100.0 + n, ms=200.0, thread=n, workers=4) for n in range(4)]
     found = found_in([sample(run(process(workers)))])
-    assert list(found) == ["builds-overlapped"]
+    assert list(found) == ["CS-8", "builds-overlapped"]
     finding = found["builds-overlapped"]
     assert finding.kind is probe.FindingKind.HINT
     assert finding.cost_ms == pytest.approx(800.0 - 203.0)
@@ -621,8 +622,8 @@ def test_link_dominated_builds():
     slow = load("tiles", ms=800.0, phases=phases(200.0, lto_ms=550.0), lto=lto)
     fine = load("other", start=900.0, phases=phases(60.0, lto_ms=40.0))
     found = found_in([sample(run(process([slow, fine])))])
-    assert list(found) == ["link-dominated"]
-    finding = found["link-dominated"]
+    assert list(found) == ["CS-7"]
+    finding = found["CS-7"]
     assert (finding.kind, finding.module, finding.cost_ms) == (probe.FindingKind.HINT, "tiles", 550.0)
     assert finding.evidence[0].endswith("; 550 ms of it linking")
     assert finding.evidence[1:] == ("dot_1: 300 ms, 4,096 bytes", "dot_2: 250 ms, 100 bytes")
@@ -671,8 +672,9 @@ def test_findings_are_ordered_and_every_build_is_credited_once():
         ("rebuild", "small", 100.0),
         ("rebuild", "big", 100.0),
         ("build-error", "bad", None),
-        ("warm-build", None, None),
-        ("link-dominated", "y", None),
+        ("CS-2", None, None),
+        ("CS-8", None, None),
+        ("CS-7", "y", None),
     ]
     redundant = [finding.kind is probe.FindingKind.REDUNDANT for finding in made]
     assert redundant == sorted(redundant, reverse=True)

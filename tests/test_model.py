@@ -139,7 +139,11 @@ def test_every_missing_and_every_unknown_key_is_refused():
 @pytest.mark.parametrize(
     ("path", "wrong", "expected"),
     [
-        (("samples", 0, "cold", "kind"), "hot", "report.samples[0].cold.kind: expected one of cold, warm, settle;"),
+        (
+            ("samples", 0, "cold", "kind"),
+            "hot",
+            "report.samples[0].cold.kind: expected one of cold, warm, settle, offline, offline-warm;",
+        ),
         (("findings", 0, "kind"), [], "report.findings[0].kind: expected one of redundant, hint; found []"),
         (("summary", "builds"), 1.0, "report.summary.builds: expected int, found float"),
         (("options", "env"), {"A": 1}, "report.options.env.A: expected str, found int"),

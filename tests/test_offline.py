@@ -53,7 +53,8 @@ def read_run(**changes):
         "toolkit": "13.4",
         "driver": None,
         "cuda_archs": (75, 80, 90),
-        "made_paths": (),
+        "options_set": False,
+        "options_refused": (),
     }
     return probe.ReadRun(**{**values, **changes})
 
@@ -159,7 +160,7 @@ def test_a_block_without_a_complete_sample_says_so():
 
 
 def test_an_offline_run_that_did_something_else_on_the_cpu_is_named():
-    options = probe.MeasureOptions((), 1, None, None, ".", None, {}, False, 0, None, False, False)
+    options = probe.MeasureOptions((), 1, None, None, ".", None, {}, False, 0, None, False, False, {})
     measurer = probe.Measurer(options, None, lambda _: None)
     same = run(mixed_process())
     measurer.measurement.samples.append(sample(same))
@@ -182,7 +183,6 @@ def test_the_estimate_waits_for_the_first_offline_load(tmp_path, capsys):
         "t": "start",
         "at": 0,
         "pid": 1,
-        "parent_pid": 0,
         "parent": None,
         "how": "exec",
         "argv": [],
@@ -194,7 +194,7 @@ def test_the_estimate_waits_for_the_first_offline_load(tmp_path, capsys):
     ]
     path = tmp_path / "1-0.rec"
     path.write_text("".join(json.dumps(line) + "\n" for line in [start, loads[0]]), encoding="utf-8")
-    estimate = probe.OfflineEstimate(str(tmp_path), loads=4, runs=6)
+    estimate = probe.OfflineEstimate(str(tmp_path), str(tmp_path), loads=4, runs=3)
     assert estimate.first_load() is None
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(loads[1]) + "\n")

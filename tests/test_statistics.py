@@ -114,6 +114,7 @@ def test_needed_samples_is_more_than_there_are():
         ((100.0, 100.0, 100.0), (101.0, 101.0, 101.0), "inside", None),  # exactly one percent is noise
         ((100.0, 100.0, 100.0), (101.1, 101.1, 101.1), "supported", Fraction(1, 20)),
         ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), "inside", None),
+        ((0.1, 0.1, 0.1), (0.5, 0.5, 0.5), "supported", Fraction(1, 20)),
         ((0.0, 0.0, 0.0), (5.0, 5.0, 5.0), "supported", Fraction(1, 20)),
     ],
 )

@@ -15,7 +15,7 @@ if MODE == "module-option":
 TILE = 16
 
 
-@wp.kernel(enable_backward=(MODE != "kernel-argument"))
+@wp.kernel(**({"enable_backward": False} if MODE == "kernel-argument" else {}))
 def gemm(a: wp.array2d(dtype=float), b: wp.array2d(dtype=float), c: wp.array2d(dtype=float)):
     i, j = wp.tid()
     s = wp.tile_zeros(shape=(TILE, TILE), dtype=float)

@@ -1,0 +1,20 @@
+"""A module is preloaded at another block_dim than the one it is launched at.
+
+Needs: 1.18
+Expect: variant-never-launched redundant module=self at=load
+Expect: CS-12 hint module=- at=-
+"""
+
+import warp as wp
+
+wp.config.enable_cpu_blocks = True
+
+
+@wp.kernel
+def first(x: wp.array(dtype=float)):
+    x[wp.tid()] = 1.0
+
+
+wp.load_module(device="cpu", block_dim=256)  # here: load
+x = wp.zeros(128, dtype=float, device="cpu")
+wp.launch(first, dim=128, inputs=[x], device="cpu", block_dim=64)

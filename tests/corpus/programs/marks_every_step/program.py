@@ -1,0 +1,23 @@
+"""The module is marked as modified in every step though nothing in it changes.
+
+Expect: hashing-cost hint module=- at=-
+"""
+
+import warp as wp
+
+wp.set_module_options({"enable_backward": False})
+
+
+def make(number):
+    def law(x: wp.array(dtype=float)):
+        x[wp.tid()] = x[wp.tid()] + wp.static(float(number))
+
+    law.__name__ = law.__qualname__ = f"law_{number}"
+    return wp.kernel(law)
+
+
+kept = [make(number) for number in range(60)]
+x = wp.zeros(4, dtype=float, device="cpu")
+for _ in range(400):
+    wp.set_module_options({"enable_backward": False})
+    wp.launch(kept[0], dim=4, inputs=[x], device="cpu")

@@ -1,0 +1,20 @@
+"""A kernel factory captures a number: each call redefines the kernel under the same key.
+
+Expect: CS-1 redundant module=self at=kernel
+Run: together
+"""
+
+import warp as wp
+
+
+def make(factor):
+    @wp.kernel
+    def scale(x: wp.array(dtype=float)):  # here: kernel
+        x[wp.tid()] = x[wp.tid()] * factor
+
+    return scale
+
+
+x = wp.zeros(4, dtype=float, device="cpu")
+for number in (2.0, 3.0, 4.0):
+    wp.launch(make(wp.constant(number)), dim=4, inputs=[x], device="cpu")

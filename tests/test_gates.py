@@ -1,0 +1,193 @@
+"""Gates: limits on what a report holds, or on how far a comparison may fall back; exit code 6 with evidence."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+
+import pytest
+import warp_compile_probe as probe
+from builders import load, process, report, run, sample, warm
+from conftest import PROGRAMS
+from report_builder import make_report
+
+PARSER_ERROR = (probe.InputError, SystemExit)
+
+
+def two_builds(**changes):
+    """One module built twice on one block_dim, and at a further one; the warm run builds one of them again."""
+    loads = [load("sim", "a"), load("sim", "b", start=200.0), load("sim", "c", start=400.0, block_dim=64)]
+    return sample(run(process(loads)), warm(process([load("sim", "a")])), **changes)
+
+
+REPORT = report(two_builds())
+COUNTS = {probe.Gate.BUILDS: 3, probe.Gate.REBUILDS: 1, probe.Gate.VARIANTS: 1, probe.Gate.WARM_BUILDS: 1}
+
+
+@pytest.mark.parametrize("gate", COUNTS)
+def test_each_limit_is_kept_at_the_count_and_exceeded_below(gate):
+    count = COUNTS[gate]
+    assert probe.gate_violations(REPORT, probe.Gates({gate: count})) == ()
+    (violation,) = probe.gate_violations(REPORT, probe.Gates({gate: count - 1}))
+    assert violation.gate == f"{gate.value} {count - 1}"
+    assert violation.found.startswith(f"{count} {probe.GATE_NOUNS[gate][count != 1]}")
+    assert len(violation.evidence) == count
+    assert all("sim on cpu" in line for line in violation.evidence)
+
+
+def test_gates_count_what_the_summary_counts():
+    counted = probe.counted_loads(probe.complete_samples(REPORT.samples)[0])
+    fields = (REPORT.summary.builds, REPORT.summary.rebuilds, REPORT.summary.variants, REPORT.summary.warm_builds)
+    assert tuple(len(counted[gate]) for gate in COUNTS) == fields == tuple(COUNTS.values())
+
+
+def test_the_worst_sample_counts():
+    quiet = sample(run(process([load("sim", "a")])))
+    both = report(quiet, two_builds(index=1))
+    assert both.summary.builds == 1
+    (violation,) = probe.gate_violations(both, probe.Gates({probe.Gate.BUILDS: 2}))
+    assert violation.found == "3 builds, at most 2 allowed"
+
+
+def test_evidence_is_bounded():
+    loads = [load(f"m{index}", str(index), start=200.0 * index) for index in range(40)]
+    (violation,) = probe.gate_violations(report(sample(run(process(loads)))), probe.Gates({probe.Gate.BUILDS: 0}))
+    assert violation.evidence[-1] == f"and {40 - probe.MAX_EVIDENCE} more"
+
+
+@pytest.mark.parametrize("name", ["rebuild", "redundant", "CS-2", "REDUNDANT", "cs-2"])
+def test_fail_on_a_finding_by_mechanism_or_kind(name):
+    gates = probe.Gates({}, probe.parse_fail_on([name]))
+    violations = probe.gate_violations(REPORT, gates)
+    assert violations
+    assert all(violation.evidence and name.lower() in violation.gate.lower() for violation in violations)
+    assert probe.gate_violations(report(sample(run(process([load()])))), gates) == ()
+
+
+def test_fail_on_takes_several_names_in_one():
+    assert probe.parse_fail_on(["CS-1, CS-2", "hint", "CS-1"]) == ("CS-1", "CS-2", "hint")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("CS-99", "CS-9"), ("rebuilds", "rebuild"), ("xyzzy", "known are"), ("", "")]
+)
+def test_a_finding_that_does_not_exist_is_refused(name, hint):
+    with pytest.raises(probe.InputError, match=hint):
+        probe.parse_fail_on([name])
+
+
+def test_what_went_unseen_cannot_be_vouched_for():
+    gap = probe.Gap(probe.GapReason.CHILD_NOT_RECORDED, 7, "python worker.py: no recorder started in it")
+    unseen = report(two_builds(), gaps=[gap])
+    gates = probe.Gates({probe.Gate.BUILDS: 10})
+    assert "child-not-recorded" in probe.undecided_gates(unseen, gates)
+    assert probe.undecided_gates(unseen, probe.Gates({})) is None
+    assert probe.undecided_gates(REPORT, gates) is None
+    harmless = report(two_builds(), gaps=[dataclasses.replace(gap, reason=probe.GapReason.MISSING_CACHE_ENTRY)])
+    assert probe.undecided_gates(harmless, gates) is None
+
+
+# -- the command line ------------------------------------------------------------------------------------------------
+
+IDLE = [sys.executable, "-c", "print('idle')"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--max-builds", "0", "--max-rebuilds", "0", "--max-variants", "0", "--max-warm-builds", "0"], 0),
+        (["--fail-on", "redundant,CS-5"], 0),
+        (["--fail-on", "CS-99"], 2),
+        (["--max-builds", "-1"], 2),
+        (["--max-builds", "many"], 2),
+        (["--max-bilds", "1"], 2),
+    ],
+)
+def test_exit_codes_of_measure(measure, options, code):
+    measured = measure.command(IDLE, options=("--samples", "1", *options), expect=code)
+    if code == 2:
+        assert len(measured.stderr.strip().splitlines()) == 1
+
+
+def test_gaps_leave_the_evidence_missing(measure):
+    isolated = [sys.executable, "-I", "-c", "print('idle')"]
+    measured = measure.command(isolated, options=("--samples", "1", "--max-builds", "5"), expect=5)
+    assert "isolated-python" in measured.stderr
+
+
+def test_a_failing_command_comes_before_its_gates(measure):
+    failing = [sys.executable, "-c", "raise SystemExit(3)"]
+    measure.command(failing, options=("--samples", "1", "--max-builds", "0"), expect=10)
+
+
+@pytest.mark.warp(since="1.10")
+def test_a_test_run_that_builds_a_module_twice(measure, needs_in_target):
+    needs_in_target("pytest")
+    folder = PROGRAMS / "pytest_program"
+    command = [measure.target.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", folder]
+    options = ("--samples", "1", "--max-rebuilds", "0", "--max-builds", "0")
+    measured = measure.command(command, options=options, expect=None)
+    rebuilds, builds = measured.report.summary.rebuilds, measured.report.summary.builds
+    assert measured.exit_code == 6
+    assert builds > 0
+    for stream in (measured.stdout, measured.stderr):
+        assert "--max-builds 0" in stream
+        assert ("--max-rebuilds 0" in stream) is (rebuilds > 0)
+    assert "GATE EXCEEDED" in measured.stdout
+
+
+# -- compare and ab --------------------------------------------------------------------------------------------------
+
+BASELINE = make_report()
+SLOWER = make_report(factors=(1.2, 1.21, 1.19))
+
+
+def arguments(limit, require=None):
+    return argparse.Namespace(json=None, format="text", require=require, max_regression=limit)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "limit", "code"),
+    [
+        (SLOWER, None, 1),
+        (SLOWER, 5.0, 6),
+        (SLOWER, 0.0, 6),
+        (SLOWER, 25.0, 0),
+        (BASELINE, 0.0, 0),
+        (make_report(factors=(0.8, 0.81, 0.79)), 0.0, 0),
+        (make_report(factors=(1.3,)), 5.0, 5),
+        (make_report(factors=(1.3,)), 50.0, 0),
+        (make_report(warp="1.18.0"), 5.0, 4),
+    ],
+    ids=lambda value: None if isinstance(value, probe.Report) else str(value),
+)
+def test_a_regression_is_allowed_up_to_the_limit(candidate, limit, code, capsys):
+    comparison = probe.compare_reports(BASELINE, candidate)
+    assert probe.answer(comparison, arguments(limit)) == code
+    out, err = capsys.readouterr()
+    assert ("GATE EXCEEDED" in out) is (code == 6)
+    assert ("--max-regression" in err) is (code in (5, 6))
+    if code == 6:
+        assert "cold_module_ms" in err or "compile_elapsed_ms" in err
+
+
+def test_the_first_exit_code_in_the_order_wins():
+    order = [int(code) for code in probe.EXIT_PRECEDENCE]
+    assert order == [130, 143, 124, 70, 2, 10, 4, 3, 1, 6, 5, 0]
+    assert set(order) == {int(code) for code in probe.ExitCode}
+    documented = [line.split()[0] for line in probe.__doc__.partition("Exit codes")[2].splitlines()[1:] if line.strip()]
+    assert [int(word) for word in documented] == order
+    assert probe.winning_exit_code([probe.ExitCode.OK, probe.ExitCode.EVIDENCE_MISSING, probe.ExitCode.REGRESSION]) == 1
+    assert probe.winning_exit_code([]) == 0
+
+
+def test_a_missing_baseline_is_one_sentence(tmp_path, capsys):
+    assert probe.main(["compare", str(tmp_path / "none.json"), str(tmp_path / "none.json")]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["-1", "x", "nan", "inf"])
+def test_a_limit_that_is_no_percentage_is_refused(text, capsys):
+    assert probe.main(["compare", "a.json", "b.json", f"--max-regression={text}"]) == 2
+    assert "percentage" in capsys.readouterr().err
