@@ -6603,6 +6603,7 @@ class Recorder:
         if not hasattr(self, "context"):
             return ["loads", "launches"]
         load = vars(self.context.Module).get("load")
+        load = getattr(load, "__wrapped__", load)
         names = load.__code__.co_varnames if hasattr(load, "__code__") else ()
         found = {"loads": "active_block_dim" in names, "launches": "invoke" in vars(self.context)}
         return [what for what, there in found.items() if not there]

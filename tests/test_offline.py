@@ -326,6 +326,7 @@ def test_kernels_that_are_dropped_stay_dropped_and_the_program_prints_the_same(m
     measured = measure("factory.py", options=ARCHITECTURE)
     (block,) = measured.report.offline.values()
     assert block.warnings == ()
+    assert block.coverage.gaps == ()
     assert (block.summary.builds, block.summary.rebuilds, block.summary.warm_builds) == (3, 2, 0)
     assert block.samples[0].cold.output.stdout_digest == measured.report.samples[0].cold.output.stdout_digest
     assert [finding.mechanism for finding in block.findings][:1] == ["CS-1"]
