@@ -2761,9 +2761,8 @@ def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
     on: dict[object, list[Build]] = {}
     for build in case.builds:
         process, load = case.sample.cold.processes[build.owner], build.load
-        # A CPU header serves one thread and block_dim, a CUDA header the process.
-        place_of_header = (load.thread, load.block_dim) if load.device == "cpu" else "cuda"
-        key = (build.owner, place_of_header)
+        # A header serves one thread and block_dim, on CUDA (toolkit below 13, Warp 1.12 to 1.17) as on the CPU.
+        key = (build.owner, load.device, load.thread, load.block_dim)
         if options_of(process, load).get("use_precompiled_headers") == "False":
             off.setdefault(key, []).append(build)
         elif load.phases and load.phases.header_ms is not None:
