@@ -268,6 +268,42 @@ def test_an_architecture_that_a_report_has_not_is_named_with_what_to_do(tmp_path
     assert "after.json holds no offline block for sm_90 (there: none); measure it with --cuda-arch 90" in message
 
 
+# Limits of measure.
+
+
+class Measured(probe.Measurer):
+    """Has measured already: nothing is run."""
+
+    def measure(self):
+        self.measurement.samples.append(sample(run(process([]))))
+        self.measurement.offline["sm_90"] = probe.OfflineMeasurement("13.4", [offline_sample(mixed_process())])
+
+
+@pytest.mark.parametrize(("on", "code"), [((), 0), (("--on", "sm_90"), 6)])
+def test_limits_hold_for_the_report_or_for_the_architecture(monkeypatch, capsys, on, code):
+    monkeypatch.setattr(probe, "Measurer", Measured)
+    assert probe.main(["measure", "--cuda-arch", "90", *on, "--max-variants", "0", "--", "true"]) == code
+    assert "OFFLINE sm_90" in capsys.readouterr().out
+
+
+def test_limits_for_an_architecture_that_is_not_measured_are_refused(capsys):
+    assert probe.main(["measure", "--on", "sm_80", "--cuda-arch", "90", "--max-builds", "1", "--", "true"]) == 2
+    assert "add --cuda-arch sm_80" in capsys.readouterr().err
+
+
+def test_a_header_serves_the_builds_at_its_block_dim():
+    def built(count, block_dim, first):
+        own = [probe.Phases(0.0, 0.0, 100.0, 60.0 if index == 0 else 0.0, 0.0, 0.0, 0.0) for index in range(count)]
+        return [
+            offline_load(f"m{first + index}", block_dim=block_dim, start=200.0 * (first + index), phases=one)
+            for index, one in enumerate(own)
+        ]
+
+    block = offline_block(offline_sample(process([*built(7, 256, 0), *built(2, 64, 7)])))
+    (finding,) = [one for one in block.findings if one.mechanism == "CS-12"]
+    assert finding.text.startswith("1 precompiled header took 60.0 ms and served 2 builds")
+
+
 # With a real Warp. A cold build for sm_90 costs 2 to 4 s: few, small programs here, the rest under `offline_slow`.
 
 ARCHITECTURE = ("--samples", "1", "--cuda-arch", "90")
