@@ -2837,6 +2837,8 @@ def _find_serial_cuda_builds(case: Case, uncredited: frozenset[int]) -> list[Cla
     builds = [build for build in case.builds if build.load.device.startswith(("cuda", "sm_"))]
     if len(builds) < 2 or any(build.number not in uncredited for build in builds):
         return []
+    if any(build.load.device.startswith("sm_") and (build.load.workers or 0) > 1 for build in builds):
+        return []  # on a device the workers would overlap them; offline they run one at a time all the same
     total, largest = _total_ms(builds), max(build.load.ms for build in builds)
     spans = [
         (b.load.start_ms, b.load.end_ms) for b in builds if b.load.start_ms is not None and b.load.end_ms is not None
@@ -7882,10 +7884,11 @@ class OfflineRecorder(Recorder):
 
     def asked(self, block_dim: Any) -> int:
         """The block_dim of a launch on a CUDA device, from the argument."""
-        known = getattr(block_dim, "asked", None)
-        if known is not None:
-            return int(known)
-        return self.CUDA_BLOCK_DIM if block_dim is None or block_dim <= 0 else int(block_dim)
+        try:
+            known = int(getattr(block_dim, "asked", block_dim))
+        except (TypeError, ValueError):  # None; of anything else Warp will complain
+            return self.CUDA_BLOCK_DIM
+        return known if known > 0 else self.CUDA_BLOCK_DIM
 
     def scope(self) -> list[Any] | None:
         """Of the innermost launch on this thread."""

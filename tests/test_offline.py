@@ -124,6 +124,11 @@ def test_serial_builds_for_an_architecture_get_their_ceiling():
     assert finding.evidence[0] == "ceiling 2.00: 400 ms in all, 200 ms the largest"
 
 
+def test_builds_that_workers_would_overlap_on_a_device_are_not_called_serial():
+    loads = [offline_load(f"part{index}", start=index * 200.0, ms=200.0, workers=4) for index in range(3)]
+    assert "CS-13" not in {one.mechanism for one in offline_block(offline_sample(process(loads))).findings}
+
+
 def test_loads_for_an_architecture_stay_out_of_the_report_itself():
     one = sample(run(mixed_process()))
     assert probe.summarise([one]).builds == 1
