@@ -2248,7 +2248,7 @@ def _find_second_run_builds(case: Case, _uncredited: frozenset[int]) -> list[Cla
                 Mechanism.SECOND_RUN_BUILD,
                 FindingKind.HINT,
                 cost_ms=math.fsum(load.ms for load in builds),
-                evidence=map(_load_line, builds),
+                evidence=[line for load in builds for line in (_load_line(load), *map(change_text, _changes(load)))],
                 where=_first_site(builds),
                 text=f"The second run still built {plural(len(builds), 'module')}, the third none: it took two starts"
                 " to fill the cache.",
@@ -2519,12 +2519,14 @@ def change_text(change: Change) -> str:
     """One difference between two identities, in words: before this, now that, and where."""
     where = f" (at {place(change.site)})" if change.site else ""
     values = "" if change.before is None and change.after is None else f": before {change.before}, now {change.after}"
+    key, _, part = change.name.partition(": ")
+    name, value = kernel_name(key), f", {part}{values}" if part else values
     phrases = {
-        CauseReason.KERNEL_ADDED: f"kernel {change.name} was added",
-        CauseReason.KERNEL_REMOVED: f"kernel {change.name} was no longer alive",
-        CauseReason.KERNEL_REDEFINED: f"kernel {change.name} was redefined{values}",
-        CauseReason.GENERIC_INSTANCE_ADDED: f"generic kernel {change.name} gained the instance ({change.after})",
-        CauseReason.FUNCTION_CHANGED: f"function {change.name} changed{values}",
+        CauseReason.KERNEL_ADDED: f"kernel {name} was added",
+        CauseReason.KERNEL_REMOVED: f"kernel {name} was no longer alive",
+        CauseReason.KERNEL_REDEFINED: f"kernel {name} was defined again{value or ' with another body'}",
+        CauseReason.GENERIC_INSTANCE_ADDED: f"generic kernel {name} gained the instance ({change.after})",
+        CauseReason.FUNCTION_CHANGED: f"function {name} was defined again or uses other values{value}",
         CauseReason.STRUCT_CHANGED: f"struct {change.name} changed{values}",
         CauseReason.OPTION_CHANGED: f"option {change.name}{values}",
         CauseReason.OPTION_RESTATED: f"option {change.name}{values}: the same in other words, only the hash moved",
@@ -2582,12 +2584,13 @@ def _assignment(process: Process, option: UnreachedOption, load: Load) -> Config
 
 
 def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
-    """Modules of one kernel that belong together: each repeats the fixed cost of a build.
+    """Modules of one kernel that may belong together: each repeats the fixed cost of a build.
 
-    Together are kernels whose files lie in one folder, whose options are equal and which one process built.
+    Kernels with equal options that stand in one file and that one process built are taken for one feature. What is
+    left of a folder is a hint: whether its files are one feature, the files do not say.
     """
     larger = {(build.owner, build.load.name) for build in case.builds if len(build.load.kernels) > 1}
-    groups: dict[tuple[bool, int, str, str, int | None, str], list[tuple[Build, BuiltKernel]]] = {}
+    groups: dict[object, dict[str, list[tuple[Build, BuiltKernel]]]] = {}
     for build in case.builds:
         process = case.sample.cold.processes[build.owner]
         load = build.load
@@ -2598,47 +2601,52 @@ def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[
         options = {name: value for name, value in options_of(process, load).items() if name != "block_dim"}
         folder = os.path.dirname(kernel.site.file)
         key = (kernel.unique, build.owner, folder, load.device, load.block_dim, str(sorted(options.items())))
-        groups.setdefault(key, []).append((build, kernel))
-    return [
-        _single_kernel_claim(found)
-        for found in groups.values()
-        if len({build.load.name for build, _ in found}) >= SINGLE_KERNEL_MODULES
-    ]
+        groups.setdefault(key, {}).setdefault(kernel.site.file, []).append((build, kernel))
+    claims = []
+    for files in groups.values():
+        stable = [found for found in files.values() if len(_definitions(found)) >= SINGLE_KERNEL_MODULES]
+        rest = [item for found in files.values() if found not in stable for item in found]
+        claims += [_single_kernel_claim(found, stable=True) for found in stable]
+        if len({build.load.name for build, _ in rest}) >= SINGLE_KERNEL_MODULES:
+            claims.append(_single_kernel_claim(rest, stable=False))
+    return claims
 
 
-def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]]) -> Claim:
-    """What a group of modules of one kernel could save.
+def _definitions(found: Sequence[tuple[Build, BuiltKernel]]) -> set[tuple[str, int]]:
+    """Where the kernels are defined: those that one definition makes are specialised, by run-time data perhaps."""
+    return {(kernel.site.file, kernel.site.line) for _, kernel in found}
 
-    Kernels that one definition makes are specialised by run-time data, perhaps: in a shared module each further one
-    would change it (CS-1). They are a hint, and count once among others.
-    """
+
+def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]], *, stable: bool) -> Claim:
+    """What a group of modules of one kernel could save. Specialised kernels count once: in a shared module each further
+    one would change it (CS-1)."""
     builds = [build for build, _ in found]
-    definitions = {(kernel.site.file, kernel.site.line) for _, kernel in found}
-    stable = len(definitions) >= SINGLE_KERNEL_MODULES
+    definitions = len(_definitions(found))
     unique = found[0][1].unique
     fixed = min(build.load.ms - _header_ms(build) for build in builds)
+    files = {kernel.site.file for _, kernel in found}
+    where = files.pop() if len(files) == 1 else os.path.dirname(found[0][1].site.file)
     sort = 'a unique module (module="unique")' if unique else "a module"
-    made = f"Kernels of {plural(len(definitions), 'definition')}" if not stable else plural(len(definitions), "kernel")
-    folder = os.path.dirname(found[0][1].site.file)
+    made = f"{plural(definitions, 'kernel')}" if definitions > 1 else "One kernel, in several specialisations,"
     advice = (
         "loaded together, they could share a module and pay the fixed cost of a build once"
         if stable
-        else "if all are known at start, create them before the first launch in one module; if they depend on run-time"
-        " data, leave them apart"
+        else "if they belong together and are all known at start, one module pays the fixed cost of a build once; if"
+        " they depend on run-time data, or change apart, leave them apart"
     )
     finding = _finding(
         Mechanism.CS_9 if unique else Mechanism.CS_4,
         FindingKind.REDUNDANT if stable else FindingKind.HINT,
         module=(None, builds[0].load.device, builds[0].load.block_dim),
         cost_ms=_total_ms(builds),
-        avoidable_ms=fixed * (len(definitions) - 1) if stable else None,
+        avoidable_ms=fixed * (definitions - 1) if stable else None,
         evidence=[
             f"the smallest of {len(builds)} builds took {duration(fixed)} without the header: each pays as much",
-            *(f"{kernel.key} at {place(kernel.site)}: {_how(build.load)}" for build, kernel in found),
+            *(f"{kernel_name(kernel.key)} at {place(kernel.site)}: {_how(build.load)}" for build, kernel in found),
         ],
         where=found[0][1].site,
-        text=f"{made} in {folder} {'are' if stable or len(builds) > 1 else 'is'} built in {sort} each, {len(builds)} in"
-        f" all, with equal options: {advice}.",
+        text=f"{made} of {where} {'are' if definitions > 1 else 'is'} built in {sort} each, {len(builds)} in all, with"
+        f" equal options: {advice}.",
     )
     return Claim(finding, frozenset(build.number for build in builds) if stable else frozenset())
 
@@ -2705,7 +2713,7 @@ def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim
                 Mechanism.CS_10,
                 FindingKind.HINT,
                 module=(modules.pop() if len(modules) == 1 else None, None, None),
-                cost_ms=_total_ms(build for build, _, _ in found),
+                cost_ms=math.fsum(build.load.ms - _header_ms(build) for build, _, _ in found),
                 evidence=[
                     f"{build.load.name} {_short(build.load.hash)}: {count} of {plural(total, 'kernel')} with backward"
                     f" code, {build.load.generated_source_bytes:,} bytes of source, {duration(build.load.ms)}"
@@ -2713,7 +2721,7 @@ def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim
                     for build, count, total in sorted(found, key=lambda item: -item[0].load.ms)
                 ],
                 text=f"{plural(len(found), 'build')} generated backward code, and it was not used in this run: no tape"
-                " recorded, no adjoint launched. Measure with enable_backward off if nothing needs gradients.",
+                " was recorded and no adjoint launched.",
             )
         )
     ]
@@ -2744,19 +2752,21 @@ def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim
                 cost_ms=_total_ms(build for build, _ in found),
                 evidence=[
                     f"{build.load.name} {_short(build.load.hash)}: {build.load.generated_source_bytes:,} bytes; "
-                    + ", ".join(f"{kernel.key} repeats a loop body {kernel.unrolled} times" for kernel in unrolled[:4])
-                    for build, unrolled in found
+                    + ", ".join(
+                        f"{kernel_name(kernel.key)} repeats a loop body {kernel.unrolled} times"
+                        for kernel in sorted(unrolled, key=lambda kernel: -kernel.unrolled)[:4]
+                    )
+                    for build, unrolled in sorted(found, key=lambda item: -item[0].load.generated_source_bytes)
                 ],
-                where=found[0][1][0].site,
-                text="Unrolled loops make the generated source large. A smaller max_unroll shrinks it; measure both the"
-                " build and the kernel.",
+                where=max(found, key=lambda item: item[0].load.generated_source_bytes)[1][0].site,
+                text="Unrolled loops make the generated source of these kernels large.",
             )
         )
     ]
 
 
-def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
-    """The precompiled header: off where it would pay, or built for too few modules to pay."""
+def _find_header(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+    """The precompiled header: off where it would pay, or built for too few modules to pay, and most of their time."""
     off: dict[object, list[Build]] = {}
     on: dict[object, list[Build]] = {}
     for build in case.builds:
@@ -2769,8 +2779,12 @@ def _find_header(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
             on.setdefault(key, []).append(build)
     missed = [build for builds in off.values() if len(builds) > _header_pays_beyond(builds) for build in builds]
     wasted = [
-        builds for builds in on.values() if any(map(_header_ms, builds)) and len(builds) <= _header_pays_beyond(builds)
+        builds
+        for builds in on.values()
+        if sum(map(_header_ms, builds)) * 2 >= _total_ms(builds) and len(builds) <= _header_pays_beyond(builds)
     ]
+    # A build that is redundant itself is no reason to switch the header off.
+    wasted = [group for group in wasted if any(map(_header_ms, group)) and any(b.number in uncredited for b in group)]
     claims = []
     if missed:
         events = [e for process in case.sample.cold.processes for e in process.config_events]
@@ -2826,7 +2840,7 @@ def _find_loads_in_capture(case: Case, _uncredited: frozenset[int]) -> list[Clai
                 evidence=map(_load_line, loads),
                 where=_first_site(loads),
                 text="Modules were loaded while a graph was being captured. On CUDA that can fail with error 900 on a"
-                " cold cache and pass on a warm one: load them before the capture.",
+                " cold cache and pass on a warm one.",
             )
         )
     ]
@@ -2913,8 +2927,8 @@ def _finding(
 
 # The measurement that would confirm a finding, or show that it was none.
 CONFIRM: dict[Mechanism, str] = {
-    Mechanism.CS_1: "Define them before its first launch and measure again: one hash is left, and fewer builds.",
-    Mechanism.CS_2: "Take that out and measure again: the warm run builds nothing.",
+    Mechanism.CS_1: "Define all of it before its first launch and measure again: one hash is left, and fewer builds.",
+    Mechanism.CS_2: "Keep the cache and measure again: the warm run builds nothing.",
     Mechanism.CS_3: "Set it before the first launch and measure again: one hash is left, and fewer builds.",
     Mechanism.CS_4: "Merge them and measure again: fewer modules, and less cold module time.",
     Mechanism.CS_5: "Give each block_dim a module of its own kernels, or ask for fewer, and measure again.",
@@ -2923,7 +2937,7 @@ CONFIRM: dict[Mechanism, str] = {
     Mechanism.CS_8: "Measure with max_workers=1.",
     Mechanism.CS_9: "Name a shared module and measure again: fewer modules, and less cold module time.",
     Mechanism.CS_10: "If nothing needs gradients, measure with enable_backward=False on these kernels or modules.",
-    Mechanism.CS_11: "Measure with a smaller max_unroll: the build, and the kernel's own run time.",
+    Mechanism.CS_11: "A smaller max_unroll shrinks it: measure the build, and the kernel's own run time.",
     Mechanism.CS_12: "Measure with the other setting, on the clock.",
     Mechanism.CS_13: "Measure wp.force_load(device, modules, max_workers) before the first launch, on the clock.",
     Mechanism.REBUILD: "Look for what differs between the two hashes, then measure again.",
@@ -5296,9 +5310,7 @@ def _no_redundant_builds(report: Report) -> list[str]:
     loads = [load for sample in complete_samples(report.samples) for load in loads_of(sample.cold)]
     open_questions = ["what the gaps above hide"] if report.coverage.gaps else []
     if not any(load.device.startswith("cuda") for load in loads):
-        open_questions.append(
-            "what only CUDA shows (CS-5 and CS-12 there, CS-7, CS-13), as no module was loaded for it"
-        )
+        open_questions.append("what only CUDA shows (CS-5 and CS-12 there, CS-7, CS-13): no module was loaded for it")
     open_questions.append("paths that this command did not take")
     open_questions.append("whether every module and option is needed")
     return _wrapped(f"No redundant builds were found{seen}. Not ruled out: {'; '.join(open_questions)}.", "  ", 3)
@@ -5319,7 +5331,8 @@ def violation_lines(violations: Sequence[Violation], rows: int) -> list[str]:
 
 
 def _from_here(text: str, report: Report) -> str:
-    """Paths under the program's directory as seen from it."""
+    """Paths under the program's directory as seen from it, those of installed packages from where these are."""
+    text = re.sub(r"/[^\s:'\"]*/(?:site|dist)-packages/", "", text)
     return text.replace(report.cwd.rstrip("/\\") + "/", "") if len(report.cwd) > 1 else text
 
 
@@ -5849,12 +5862,8 @@ def _output_table(comparison: Comparison) -> Table:
         OutputState.VARIES: "differs between samples of one report, so it cannot be compared",
     }
     where = "" if output.state is OutputState.SAME else f", {output_place(output)}"
-    return Table(
-        "Standard output without Warp's lines (a hint on numerics, no proof)",
-        ("output",),
-        ((texts[output.state] + where,),),
-        cell_limit=160,
-    )
+    row = (texts[output.state] + where, "a hint on numerics, no proof")
+    return Table("Output", ("standard output, Warp's lines left out", ""), (row,), cell_limit=160)
 
 
 def _null_table(test: NullTest | None) -> Table:
@@ -6404,18 +6413,24 @@ class Recorder:
         """Record births, execs and os._exit, and flush before what leaves no chance to."""
         import _posixsubprocess
 
-        def starter(environment: int) -> Any:
-            def make(original: Any) -> Any:
-                def start(*args: Any, **keywords: Any) -> Any:
-                    at = time.monotonic_ns()
-                    pid = original(*args, **keywords)
-                    words = args[0] if original.__name__ == "fork_exec" else args[1]
-                    self.birth(at, pid, words, args[environment] if len(args) > environment else None)
-                    return pid
+        def make_fork_exec(original: Any) -> Any:
+            def fork_exec(argv: Any, paths: Any, *args: Any) -> Any:
+                at = time.monotonic_ns()
+                pid = original(argv, paths, *args)
+                if self.can_run(paths, args[2]):
+                    self.birth(at, pid, argv, args[3])
+                return pid
 
-                return start
+            return fork_exec
 
-            return make
+        def make_spawn(original: Any) -> Any:
+            def spawn(path: Any, argv: Any, env: Any, **keywords: Any) -> Any:
+                at = time.monotonic_ns()
+                pid = original(path, argv, env, **keywords)
+                self.birth(at, pid, argv, env)
+                return pid
+
+            return spawn
 
         def make_exec(original: Any) -> Any:
             def execute(path: Any, argv: Any, *env: Any, **keywords: Any) -> Any:
@@ -6435,9 +6450,9 @@ class Recorder:
 
             return _exit
 
-        self.replace(_posixsubprocess, "fork_exec", starter(5))
-        self.replace(os, "posix_spawn", starter(2), optional=True)
-        self.replace(os, "posix_spawnp", starter(2), optional=True)
+        self.replace(_posixsubprocess, "fork_exec", make_fork_exec)
+        self.replace(os, "posix_spawn", make_spawn, optional=True)
+        self.replace(os, "posix_spawnp", make_spawn, optional=True)
         self.replace(os, "execv", make_exec)
         self.replace(os, "execve", make_exec)
         self.replace(os, "_exit", make_exit)
@@ -6452,6 +6467,15 @@ class Recorder:
             self.begin("fork")
         except Exception as error:
             self.note_error("after fork", error)
+
+    def can_run(self, paths: Any, folder: Any) -> bool:
+        """Whether one of the files that a child tries to run exists; if not, it ends at once and was never born."""
+        try:
+            where = os.fsdecode(folder or b"")
+            return any(os.path.exists(os.path.join(where, os.fsdecode(path))) for path in paths)
+        except Exception as error:
+            self.note_error("birth of a process", error)
+            return True
 
     def birth(self, at: int, pid: int, argv: Any, env: Any) -> None:
         """A child that this process started at `at` or just after it, its words, and whether its environment still
@@ -6821,6 +6845,17 @@ class Recorder:
         self.replace(self.build, "build_cuda", timed("native", self.watch_native(0)))
         self.replace(self.build, "load_cuda", timed("load"))
         self.replace(self.build, "safe_rename", timed("install"), optional=True)
+        files = self.context.shutil
+
+        class TimedShutil(type(sys)):  # type: ignore[misc]
+            """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
+
+            rmtree = staticmethod(timed("install")(files.rmtree))
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(files, name)
+
+        self.context.shutil = TimedShutil("shutil")
         for name in ("build_lto_dot", "build_lto_solver", "build_lto_fft"):
             self.replace(self.build, name, timed("lto", self.note_dispatch), optional=True)
         self.timed_load = timed("load")
@@ -9438,9 +9473,19 @@ class SignalHandler:
     def install(self) -> None:
         """Handle the signals that are not ignored already (by nohup, say)."""
         self.deaf = False
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
-            if number == signal.SIGALRM or signal.getsignal(number) != signal.SIG_IGN:
+        signal.signal(signal.SIGALRM, self)
+        for number in ENDING_SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, self)
+
+    @staticmethod
+    def ignore() -> None:
+        """Once all is done: a signal that meets Python while it shuts down would change the exit code."""
+        for number in ENDING_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 SIGNALS = SignalHandler()
@@ -9560,21 +9605,12 @@ class SampleFolder:
         that a directory deleted and made anew cannot pass for the old one by getting its inode number."""
         twins = os.path.join(self.path, "twins")
         for name in os.listdir(twins):
-            if not name.endswith(".identity"):
-                continue
-            with open(os.path.join(twins, name), encoding="utf-8") as file:
-                real, device, inode = file.read().rsplit(" ", 2)
-            try:
-                descriptor = os.open(real, os.O_RDONLY)
-            except OSError:
-                os.unlink(os.path.join(twins, name))
-                continue
-            found = os.fstat(descriptor)
-            if (found.st_dev, found.st_ino) == (int(device), int(inode)):
-                self.held.append(descriptor)
-            else:
-                os.close(descriptor)
-                os.unlink(os.path.join(twins, name))
+            if name.endswith(".identity"):
+                descriptor = open_twin(os.path.join(twins, name))
+                if descriptor is None:
+                    os.unlink(os.path.join(twins, name))
+                else:
+                    self.held.append(descriptor)
 
     def close(self) -> None:
         """Remove the sample's caches, and the empty directories that the probe made where the program wanted one."""
@@ -9610,16 +9646,40 @@ class SampleFolder:
         return sorted(found)
 
 
+def env_prefixes(command: Sequence[str]) -> typing.Iterator[range]:
+    """The positions of the options and variables of each `env` that a command line begins with."""
+    start = 0
+    while start < len(command) and os.path.basename(command[start]) == "env":
+        end = start + 1
+        while end < len(command) and (command[end].startswith("-") or "=" in command[end]):
+            end += 2 if command[end] in ("-u", "--unset", "-C", "--chdir") else 1
+        yield range(start + 1, min(end, len(command)))
+        start = end
+
+
+def open_twin(note: str) -> int | None:
+    """Open the directory that the note beside a twin names; None if it is not the one that the twin was made for."""
+    try:
+        with open(note, encoding="utf-8", errors="surrogateescape") as file:
+            real, device, inode = file.read().rsplit(" ", 2)
+        descriptor = os.open(real, os.O_RDONLY)
+    except (OSError, ValueError):
+        return None
+    found = os.fstat(descriptor)
+    if f"{found.st_dev} {found.st_ino}" == f"{device} {inode}":
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
 def with_injection(command: Sequence[str], inject: str) -> list[str]:
     """The command, with the recorder's folder put in front where a leading `env` sets PYTHONPATH itself."""
     words = list(command)
-    if os.path.basename(words[0]) != "env":
-        return words
-    for position, word in enumerate(words[1:], 1):
-        if word.startswith("PYTHONPATH="):
-            words[position] = f"PYTHONPATH={inject}{os.pathsep}{word[len('PYTHONPATH=') :]}"
-        elif not word.startswith("-") and "=" not in word:
-            break
+    for positions in env_prefixes(command):
+        for position in positions:
+            name, separator, value = words[position].partition("=")
+            if name == "PYTHONPATH" and separator:
+                words[position] = f"PYTHONPATH={inject}{os.pathsep if value else ''}{value}"
     return words
 
 
@@ -10096,14 +10156,14 @@ BLINDING_GAPS = frozenset(
 
 def root_gap(command: Sequence[str]) -> Gap:
     """Why no process of the command was recorded."""
-    words = list(command)
-    if os.path.basename(words[0]) == "env":
-        flags = [word for word in words[1:] if word.startswith("-")]
-        if any(word in ("-", "-i", "--ignore-environment") for word in flags):
-            return Gap(GapReason.DROPPED_ENVIRONMENT, None, "env -i drops the recorder and the private caches")
-        while len(words) > 1 and (words[1].startswith("-") or "=" in words[1]):
-            words.pop(1)
-        words.pop(0)
+    start = 0
+    for positions in env_prefixes(command):
+        options = " ".join(command[position] for position in positions)
+        if re.search(r"(^| )(-|-i|--ignore-environment|(-u ?|--unset[= ])PYTHONPATH)( |$)", options):
+            text = f"env {options} drops the recorder's PYTHONPATH"
+            return Gap(GapReason.DROPPED_ENVIRONMENT, None, text)
+        start = positions.stop
+    words = command[start:]
     if words and is_python(words[0]) and isolating_flag(words):
         return Gap(GapReason.ISOLATED_PYTHON, None, f"python {isolating_flag(words)} keeps the recorder out")
     return Gap(GapReason.NOT_RECORDED, None, "no Python process that could be recorded was started")
@@ -12134,9 +12194,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
+        SIGNALS.ignore()
         complain("interrupted")
         return ExitCode.INTERRUPTED
     except Terminated:
+        SIGNALS.ignore()
         complain("terminated")
         return ExitCode.TERMINATED
     except BrokenPipeError:

@@ -1,10 +1,12 @@
 """What the recorder and the probe cost. Prints figures; asserts nothing.
 
-    python tests/bench_recorder.py [--target-python PATH] [--quick] [launch] [memory] [startup] [own-time]
+    python tests/bench_recorder.py [--target-python PATH] [--quick] [launch] [build] [memory] [startup] [own-time]
 
 launch    one launch of a three-argument kernel on the CPU, recorded against bare. Two bare processes and a recorded one
           run blocks of 100 launches in shuffled order, one at a time; the figures are thread CPU time, paired by round.
           The two bare ones against each other show the noise.
+build     a cold process that builds 25 small modules, recorded (loads, phases, causes) against bare, in pairs of varied
+          order: wall time and CPU time of the process, from `import warp` to its end.
 memory    resident memory that a million launches of a periodic program add to it, bare and recorded; and report bytes.
 startup   a Python process that never imports Warp, recorded against bare, in shuffled pairs.
 own-time  wall time of the probe beyond the runs of the command, for each sample and once.
@@ -107,6 +109,36 @@ def work_a_million(launches: str, answer_path: str) -> None:
     Path(answer_path).write_text(str(resident_bytes() - before), encoding="ascii")
 
 
+def work_at_building(modules: str, answer_path: str) -> None:
+    """Build that many modules of two kernels and a function each; add a line to the answer: wall and CPU time in ms."""
+    start, start_cpu = time.perf_counter(), time.process_time()
+    import warp as wp
+
+    def define(number: int) -> list[wp.Kernel]:
+        @wp.func
+        def law(value: float):
+            return value * wp.static(float(number)) + 1.0
+
+        def move(x: wp.array(dtype=wp.vec3), v: wp.array(dtype=wp.vec3), dt: float):
+            i = wp.tid()
+            x[i] = x[i] + v[i] * law(dt)
+
+        def bounce(x: wp.array(dtype=wp.vec3), v: wp.array(dtype=wp.vec3), height: float):
+            i = wp.tid()
+            if x[i][1] < law(height):
+                v[i] = wp.vec3(v[i][0], -v[i][1], v[i][2])
+
+        return [wp.kernel(function, module=f"bench_{number}") for function in (move, bounce)]
+
+    x, v = (wp.zeros(8, dtype=wp.vec3, device="cpu") for _ in range(2))
+    for number in range(int(modules)):
+        for kernel in define(number):
+            wp.launch(kernel, dim=8, inputs=[x, v, 0.1], device="cpu")
+    spent = (time.perf_counter() - start) * 1e3, (time.process_time() - start_cpu) * 1e3
+    with Path(answer_path).open("a", encoding="ascii") as file:
+        file.write(json.dumps(spent) + "\n")
+
+
 def work_at_starting(pairs: str, answer_path: str) -> None:
     """Start Python processes that do nothing, with the recorder and without; answer the pairs of wall times in ms."""
     recorded = dict(os.environ)
@@ -124,7 +156,12 @@ def work_at_starting(pairs: str, answer_path: str) -> None:
     Path(answer_path).write_text(json.dumps(rows), encoding="ascii")
 
 
-WORKERS = {"blocks": work_in_blocks, "million": work_a_million, "starting": work_at_starting}
+WORKERS = {
+    "blocks": work_in_blocks,
+    "building": work_at_building,
+    "million": work_a_million,
+    "starting": work_at_starting,
+}
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The driver
@@ -255,6 +292,29 @@ def bench_launch(bench: Bench) -> None:
     print("  wanted: at most 5 % or 1.5 us, whichever is larger")
 
 
+def bench_build(bench: Bench) -> None:
+    generator = random.Random(0)
+    modules, pairs = ("3", 2) if bench.quick else ("25", 7)
+    answer = bench.folder / "answer"
+    command = bench.worker("building", modules, answer)
+    rows = []
+    for number in range(pairs):
+        spent = {}
+        for name in generator.sample(["bare", "recorded"], 2):
+            answer.unlink(missing_ok=True)
+            cache = {"WARP_CACHE_PATH": str(bench.folder / f"cache-{number}")}
+            call(bench.measured(command) if name == "recorded" else command, {**os.environ, **cache})
+            spent[name] = json.loads(answer.read_text(encoding="ascii").splitlines()[0])  # of the cold run
+        rows.append((spent["bare"], spent["recorded"]))
+    print(f"build of {modules} small modules in one cold process")
+    for position, label in enumerate(("wall", "CPU ")):
+        base = statistics.median(bare[position] for bare, _ in rows)
+        added = [recorded[position] - bare[position] for bare, recorded in rows]
+        print(f"  {label} bare           ", shown([bare[position] for bare, _ in rows], "ms"))
+        print(f"  {label} recorded - bare", shown(added, "ms"), f"= {statistics.median(added) / base:+.1%}")
+    print("  wanted: at most 3 %")
+
+
 def bench_memory(bench: Bench) -> None:
     launches = 50_000 if bench.quick else 1_000_000
     answer = bench.folder / "answer"
@@ -294,7 +354,13 @@ def bench_own_time(bench: Bench) -> None:
     print("  wanted: at most 300 ms a sample")
 
 
-BENCHES = {"launch": bench_launch, "memory": bench_memory, "startup": bench_startup, "own-time": bench_own_time}
+BENCHES = {
+    "launch": bench_launch,
+    "build": bench_build,
+    "memory": bench_memory,
+    "startup": bench_startup,
+    "own-time": bench_own_time,
+}
 
 
 def main() -> None:

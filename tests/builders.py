@@ -255,7 +255,9 @@ def full_report():
         warnings=(probe.Notice("loaded-machine", "the load average is 9"),),
         label="before",
         environment=environment,
-        options=probe.Options(2, 60.0, {"A": "1"}, True, 3, True),
+        options=probe.Options(
+            2, 60.0, {"A": "1"}, True, 3, True, {"max_unroll": "4"}, "main", (probe.Varied.TREE, probe.Varied.SET)
+        ),
         offline={"sm_90": offline_block(offline_sample(process([offline_load()])))},
     )
     elapsed = dataclasses.replace(made.summary, compile_elapsed_ms=timed(1.0, 2.0))

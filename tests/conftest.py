@@ -30,7 +30,7 @@ sys.path.insert(0, str(SCRIPT.parent))
 
 import warp_compile_probe as probe  # noqa: E402
 
-collect_ignore = ["programs"]
+collect_ignore = ["programs", "corpus"]
 
 
 def pytest_addoption(parser):
@@ -39,6 +39,12 @@ def pytest_addoption(parser):
         default=os.environ.get("WARP_PROBE_TARGET_PYTHON", sys.executable),
         metavar="PATH",
         help="the Python that runs the measured programs (default: WARP_PROBE_TARGET_PYTHON, else this one)",
+    )
+    parser.addoption(
+        "--corpus",
+        default="third",
+        metavar="WHICH",
+        help="programs of tests/corpus to measure: all, third (another one each day; the default), or a name",
     )
 
 
@@ -253,3 +259,11 @@ class Measure:
 def measure(target, tmp_path_factory) -> Measure:
     home = tmp_path_factory.mktemp("home")
     return Measure(target, home, tmp_path_factory.mktemp("reports"))
+
+
+@pytest.fixture
+def recording(monkeypatch, tmp_path):
+    """A process with the recorder in it, without the rest of `measure`: see `recorded.Recording`."""
+    from recorded import Recording
+
+    return Recording(monkeypatch, tmp_path)

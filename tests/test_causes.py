@@ -59,7 +59,7 @@ class Story:
     def function(self, key="law", module="laws", *bodies, **body):
         found = self.name("function")
         adjoints = list(bodies) or [self.body(**{"file": "/work/app/laws.py", "line": 3, "name": key, **body})]
-        self.catalog.add("function", found, {"key": key, "module": module, "adjoints": adjoints})
+        self.catalog.add("function", found, {"key": key, "module": module, "adjoints": adjoints, "snippets": []})
         return found
 
     def state(self, seed, *kernels, generics=(), **options):
@@ -469,7 +469,7 @@ def test_nested_loops_multiply_and_neighbours_do_not():
 
 
 def read(catalog, *loads):
-    return probe.ReadRun((process(loads),), (), catalog, (), (), None, None, ())
+    return probe.ReadRun((process(loads),), (), catalog, (), (), None, None, False, ())
 
 
 def test_a_build_that_only_the_warm_run_made_is_compared_with_the_cold_run():

@@ -122,6 +122,7 @@ def test_text_says_verdict_then_why_then_the_tables(run):
         "Renamed kernels (same content, allowed)",
         "Times (medians, ms)",
         "Exact facts: same",
+        "Output",
         "Modules: 1 moved",
     ]
     assert any(

@@ -298,7 +298,7 @@ def test_limits_for_an_architecture_that_is_not_measured_are_refused(capsys):
 
 def test_a_header_serves_the_builds_at_its_block_dim():
     def built(count, block_dim, first):
-        own = [probe.Phases(0.0, 0.0, 100.0, 60.0 if index == 0 else 0.0, 0.0, 0.0, 0.0) for index in range(count)]
+        own = [probe.Phases(0.0, 0.0, 100.0, 100.0 if index == 0 else 0.0, 0.0, 0.0, 0.0) for index in range(count)]
         return [
             offline_load(f"m{first + index}", block_dim=block_dim, start=200.0 * (first + index), phases=one)
             for index, one in enumerate(own)
@@ -306,7 +306,7 @@ def test_a_header_serves_the_builds_at_its_block_dim():
 
     block = offline_block(offline_sample(process([*built(7, 256, 0), *built(2, 64, 7)])))
     (finding,) = [one for one in block.findings if one.mechanism == "CS-12"]
-    assert finding.text.startswith("1 precompiled header took 60.0 ms and served 2 builds")
+    assert finding.text.startswith("1 precompiled header took 100 ms and served 2 builds")
 
 
 # With a real Warp. A cold build for sm_90 costs 2 to 4 s: few, small programs here, the rest under `offline_slow`.

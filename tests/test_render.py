@@ -150,8 +150,8 @@ def test_gaps_are_loud_and_come_before_findings():
         "  - log-only-loads: 3 loads",
     ]
     assert (
-        "  No redundant builds were found in what was seen. Not ruled out: what the gaps above hide; what only CUDA shows"
-        in lines
+        "  No redundant builds were found in what was seen."
+        " Not ruled out: what the gaps above hide; what only CUDA shows" in lines
     )
 
 
@@ -535,3 +535,12 @@ def test_a_third_run_is_what_the_warm_figures_show():
     made = report(sample(run(process([load()])), warm(process([load(seed="b")])), settle(process(), wall=150.0)))
     assert lines_of(made)[1] == "Warm start 150 ms (n=1); cold minus warm 850 ms (n=1)."
     assert any("second-run-build (hint)" in line for line in lines_of(made))
+
+
+def test_paths_are_short_where_they_can_be():
+    package = probe.Site("/opt/v/lib/python3.11/site-packages/solver/core.py", 7, "step")
+    made = report(*samples(load(), load(seed="b", start=300.0, site=package)))
+    text = "\n".join(lines_of(made))
+    assert "at solver/core.py:7 in step" in text
+    assert "site-packages" not in text
+    assert made.findings[0].where == package

@@ -151,7 +151,7 @@ def test_identities_that_differ_between_runs_say_what_differs():
     second = warm(process([load(seed="b", ms=70.0, cause=change)]))
     finding = only(find(process([load()]), warm_run=second), "identity-unstable")
     assert (finding.cost_ms, finding.where) == (70.0, LATE)
-    assert finding.evidence[1].startswith("kernel scale: wp.static(stamp) was redefined: before 1.0, now 2.0")
+    assert finding.evidence[1].startswith("kernel scale was defined again, wp.static(stamp): before 1.0, now 2.0")
 
 
 # CS-4 and CS-9
@@ -188,14 +188,14 @@ def test_stable_modules_of_one_kernel_each(unique, mechanism):
     assert finding.avoidable_ms == 300.0  # three times the smallest, the header aside
     assert finding.where == probe.Site("/work/app/sim.py", 1, "k0")
     assert finding.evidence[0] == "the smallest of 4 builds took 100 ms without the header: each pays as much"
-    assert "4 kernels in /work/app" in finding.text
+    assert "4 kernels of /work/app/sim.py" in finding.text
 
 
 @pytest.mark.parametrize(
     "case",
     [
         singles(2),
-        singles(3, files=["/work/app/sim.py", "/lib/a.py", "/lib/b.py"]),
+        singles(3, files=["/work/app/sim.py", "/lib/a.py", "/lib/b.py"], lines=[1, 1, 1]),
         singles(3, options=[OPTIONS, OPTIONS, {**OPTIONS, "fast_math": "True"}]),
     ],
     ids=["two", "in other folders", "with other options"],
@@ -209,9 +209,18 @@ def test_block_dim_is_no_option_that_tells_modules_apart():
     assert names(find(singles(3, options=sets))) == ["CS-4"]
 
 
-def test_files_of_one_folder_belong_together():
+def test_files_of_one_folder_may_belong_together():
     files = [f"/work/app/{name}.py" for name in ("move", "drag", "bounce")]
-    assert names(find(singles(3, files=files))) == ["CS-4"]
+    finding = only(find(singles(3, files=files)), "CS-4")
+    assert (finding.kind, finding.avoidable_ms) == (HINT, None)
+    assert "3 kernels of /work/app are built in a module each" in finding.text
+
+
+def test_a_file_of_many_does_not_wait_for_the_rest_of_its_folder():
+    files = ["/work/app/sim.py"] * 3 + [f"/work/app/{n}.py" for n in range(3)]
+    found = find(singles(6, files=files))
+    assert [(finding.mechanism, finding.kind) for finding in found] == [("CS-4", REDUNDANT), ("CS-4", HINT)]
+    assert [finding.cost_ms for finding in found] == [800.0, 300.0]
 
 
 @pytest.mark.parametrize("unique", [False, True])
@@ -219,7 +228,7 @@ def test_kernels_that_one_definition_makes_are_a_hint(unique):
     finding = only(find(singles(5, unique=unique, lines=[9] * 5)), "CS-9" if unique else "CS-4")
     assert finding.kind is HINT
     assert finding.avoidable_ms is None
-    assert "run-time data, leave them apart" in finding.text
+    assert "run-time data, or change apart, leave them apart" in finding.text
 
 
 def test_specialised_kernels_count_once_among_stable_ones():
@@ -361,11 +370,11 @@ def builds_with_header(count, *, device="cpu", options=None, header=800.0, threa
             f"m{n}",
             str(n),
             start=n * 2000.0,
-            ms=900.0,
+            ms=900.0 if n < threads else 100.0,
             device=device,
             block_dim=1 if device == "cpu" else 256,
             thread=n % threads,
-            phases=phases(850.0, header_ms=header if n < threads else 0.0),
+            phases=phases(850.0 if n < threads else 90.0, header_ms=header if n < threads else 0.0),
             option_set=0,
         )
         for n in range(count)
@@ -381,7 +390,9 @@ def builds_with_header(count, *, device="cpu", options=None, header=800.0, threa
         (builds_with_header(2, threads=2), ["CS-12"]),
         (builds_with_header(5, device=CUDA), ["CS-12"]),
         (builds_with_header(6, device=CUDA), []),
+        (builds_with_header(1, header=400.0), []),
     ],
+    ids=["one", "two", "two on a thread each", "five for CUDA", "six for CUDA", "a large one"],
 )
 def test_a_header_that_serves_too_few_builds(case, expected):
     found = [name for name in names(find(case)) if name == "CS-12"]

@@ -161,15 +161,15 @@ def batches(programs: Sequence[Program], python: str, warp: Release) -> list[Bat
         shared = [program for program in programs if program.together and program.cuda == cuda]
         chunks += [shared[start : start + PER_PROCESS] for start in range(0, len(shared), PER_PROCESS)]
     rest = read_program(TOGETHER, "together", warp)
-    made = []
-    for chunk in chunks:
-        command = (python, str(TOGETHER), *(program.name for program in chunk))
-        made.append(Batch(tuple(chunk), command, rest))
     nothing = Program("nothing", TOGETHER, (), (), (), together=False)
-    for program in programs:
-        if not program.together:
-            made.append(Batch((program,), (python, str(program.path), *program.arguments), nothing))
-    return made
+    return [
+        *(Batch(tuple(chunk), (python, str(TOGETHER), *(program.name for program in chunk)), rest) for chunk in chunks),
+        *(
+            Batch((program,), (python, str(program.path), *program.arguments), nothing)
+            for program in programs
+            if not program.together
+        ),
+    ]
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,12 @@ class Outcome:
     found: tuple[str, ...]
     missing: tuple[Expected, ...]
     surplus: tuple[probe.Finding, ...]
+
+    @property
+    def wrong(self) -> list[str]:
+        """What is not as expected, a sentence each."""
+        surplus = (f"not expected: {item.mechanism} ({item.kind.value}): {item.text}" for item in self.surplus)
+        return [*(f"missing: {item}" for item in self.missing), *surplus]
 
 
 def judge(program: Program, findings: Iterable[probe.Finding], self_module: str) -> Outcome:
@@ -247,8 +253,8 @@ def scores(outcomes: Sequence[Outcome]) -> list[tuple[str, int, int, int]]:
     for outcome in outcomes:
         for mechanism in outcome.found:
             counts[mechanism][0] += 1
-        for expected in outcome.missing:
-            counts[expected.mechanism][1] += 1
+        for item in outcome.missing:
+            counts[item.mechanism][1] += 1
         for finding in outcome.surplus:
             counts[finding.mechanism][2] += 1
     return [(mechanism, *count) for mechanism, count in sorted(counts.items())]
@@ -263,9 +269,7 @@ def main() -> int:
     """Run the corpus and print what came of it."""
     parser = argparse.ArgumentParser(description="Precision and recall of the findings over the corpus.")
     parser.add_argument("--python", default=sys.executable, metavar="PATH", help="the Python with the Warp to measure")
-    parser.add_argument(
-        "--keep", type=Path, metavar="DIR", help="keep the reports there, and judge those already there"
-    )
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the reports there, and judge those it has")
     parser.add_argument("--echo", action="store_true", help="show the text of each report")
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs to run (default: all)")
     options = parser.parse_args()
@@ -286,13 +290,7 @@ def main() -> int:
                 report = probe.offline_report(report, "sm_90", batch.name)
             judged = judge_batch(batch, probe.findings(report.samples, report.coverage.gaps))
             for outcome in judged:
-                wrong = [f"missing {item}" for item in outcome.missing]
-                wrong += [
-                    f"not expected: {item.mechanism} ({item.kind.value}): {item.text}" for item in outcome.surplus
-                ]
-                print(
-                    f"{outcome.program}: {'ok' if not wrong else ''}", *wrong, sep="\n    " if wrong else "", flush=True
-                )
+                print(f"{outcome.program}: {'' if outcome.wrong else 'ok'}", *outcome.wrong, sep="\n    ", flush=True)
             outcomes += judged
     print(f"\nWarp {'.'.join(map(str, warp))}, {len(programs)} programs")
     print(f"{'mechanism':24}{'expected':>10}{'found':>8}{'too many':>10}{'precision':>11}{'recall':>8}")

@@ -24,7 +24,7 @@ def fill(y: wp.array(dtype=float)):
 x = wp.full(4, 2.0, dtype=float, device="cpu", requires_grad=True)
 y = wp.zeros(4, dtype=float, device="cpu", requires_grad=True)
 
-command = wp.launch(scale, dim=4, inputs=[x, y, 3.0], device="cpu", record_cmd=True)
+command = wp.launch(scale, dim=4, inputs=[x, y, 3.0], device="cpu", record_cmd=True)  # site: record
 for _ in range(3):
     command.launch()  # site: replay
 

@@ -1,7 +1,6 @@
 """Three modules that do not depend on each other are built one after the other.
 
 Expect: CS-13 hint module=- at=launch
-Expect (<1.18): CS-12 hint module=- at=-
 """
 
 import warp as wp

@@ -1,7 +1,6 @@
 """Forty kernels with backward code, and nothing differentiates them.
 
 Expect: CS-10 hint module=self at=-
-Expect (<1.18): CS-12 hint module=- at=-
 """
 
 import warp as wp

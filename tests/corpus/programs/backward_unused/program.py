@@ -1,7 +1,6 @@
-"""Forty kernels with backward code, and nothing differentiates them.
+"""Eight kernels with backward code, and nothing differentiates them.
 
 Expect: CS-10 hint module=self at=-
-Expect (>=1.13): CS-12 hint module=- at=-
 """
 
 import warp as wp
@@ -18,7 +17,16 @@ def make(number):
     return wp.kernel(law)
 
 
-laws = [make(number) for number in range(40)]
+laws = [make(number) for number in range(8)]
 x, y = (wp.zeros(4, dtype=wp.vec3, device="cpu") for _ in range(2))
 for law in laws:
     wp.launch(law, dim=4, inputs=[x, y], device="cpu")
+
+
+@wp.kernel(module="backward_unused.other", enable_backward=False)
+def other(x: wp.array(dtype=float)):
+    x[wp.tid()] = 1.0
+
+
+z = wp.zeros(4, dtype=float, device="cpu")
+wp.launch(other, dim=4, inputs=[z], device="cpu")

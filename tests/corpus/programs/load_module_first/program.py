@@ -1,4 +1,4 @@
-"""A module is loaded by name before its first launch. Before Warp 1.18 that builds block_dim 256, which nothing launches.
+"""A module is loaded by name before its first launch. Before Warp 1.18 that builds block_dim 256, never launched.
 
 Expect (<1.18): variant-never-launched redundant module=self at=load
 Expect (>=1.13): CS-12 hint module=- at=-

@@ -16,8 +16,17 @@ def make(number):
     return wp.kernel(law)
 
 
-kept = [make(number) for number in range(60)]
+kept = [make(number) for number in range(40)]
 x = wp.zeros(4, dtype=float, device="cpu")
 for _ in range(400):
     wp.set_module_options({"enable_backward": False})
     wp.launch(kept[0], dim=4, inputs=[x], device="cpu")
+
+
+@wp.kernel(module="marks_every_step.other", enable_backward=False)
+def other(x: wp.array(dtype=float)):
+    x[wp.tid()] = 1.0
+
+
+z = wp.zeros(4, dtype=float, device="cpu")
+wp.launch(other, dim=4, inputs=[z], device="cpu")

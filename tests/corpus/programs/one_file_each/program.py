@@ -1,6 +1,6 @@
-"""Three stable kernels of one feature, each in a Python file of its own.
+"""Three stable kernels of one feature, each in a Python file of its own: whether they belong together is not certain.
 
-Expect: CS-4 redundant module=- at=one_file_each_move.py:first
+Expect: CS-4 hint module=- at=one_file_each_move.py:first
 Run: together
 """
 

@@ -30,7 +30,7 @@ def work(kernel, x):
     wp.launch(kernel, dim=4, inputs=[x], device="cpu")  # here: launch
 
 
-threads = [threading.Thread(target=work, args=pair) for pair in zip((first, second), arrays)]
+threads = [threading.Thread(target=work, args=pair) for pair in zip((first, second), arrays, strict=True)]
 for thread in threads:
     thread.start()
 for thread in threads:

@@ -1,13 +1,12 @@
-"""Loops up to a constant of the program, with a high `max_unroll`.
+"""Loops up to a constant of the program.
 
 Expect: CS-11 hint module=- at=kernel
-Expect (>=1.13): CS-12 hint module=- at=-
 """
 
 import warp as wp
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 32})
-SIZE = wp.constant(24)
+wp.set_module_options({"enable_backward": False})
+SIZE = wp.constant(12)
 
 
 @wp.kernel
@@ -19,6 +18,15 @@ def convolve(x: wp.array2d(dtype=float), y: wp.array(dtype=float)):  # here: ker
     y[wp.tid()] = total
 
 
-x = wp.zeros((24, 24), dtype=float, device="cpu")
+x = wp.zeros((12, 12), dtype=float, device="cpu")
 y = wp.zeros(8, dtype=float, device="cpu")
 wp.launch(convolve, dim=4, inputs=[x, y], device="cpu")
+
+
+@wp.kernel(module="unrolled_constant.other", enable_backward=False)
+def other(x: wp.array(dtype=float)):
+    x[wp.tid()] = 1.0
+
+
+z = wp.zeros(4, dtype=float, device="cpu")
+wp.launch(other, dim=4, inputs=[z], device="cpu")
