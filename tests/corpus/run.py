@@ -129,11 +129,12 @@ def mark_place(program: Path, mark: str) -> tuple[Path | None, int | None]:
     return path, number
 
 
-def read_programs(warp: Release) -> list[Program]:
-    """All programs that this release of Warp can run, by name."""
+def read_programs(warp: Release, named: Sequence[str] = ()) -> list[Program]:
+    """The programs with these names, else all but the slow ones, that this release of Warp can run."""
     paths = [*sorted(PROGRAMS.glob("*/program.py")), *(sorted(CUDA.glob("*/program.py")) if warp >= (1, 12) else [])]
     found = [read_program(path, path.parent.name, warp) for path in paths]
-    return [program for program in found if program.needs <= warp]
+    wanted = [program for program in found if (program.name in named if named else not program.slow)]
+    return [program for program in wanted if program.needs <= warp]
 
 
 @dataclass(frozen=True)
@@ -241,6 +242,11 @@ def measure(batch: Batch, report: Path, echo: bool) -> probe.Report:
     return probe.Report.from_json(json.loads(report.read_text(encoding="utf-8")))
 
 
+def judged_report(batch: Batch, report: probe.Report) -> probe.Report:
+    """The report that the programs of a batch are about: itself, or its offline block as one."""
+    return probe.offline_report(report, "sm_90", batch.name) if batch.cuda else report
+
+
 def warp_release(python: str) -> Release:
     """The release of Warp that a Python has."""
     code = "import importlib.metadata as m; print(m.version('warp-lang'))"
@@ -274,8 +280,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs to run (default: all)")
     options = parser.parse_args()
     warp = warp_release(options.python)
-    named = options.names
-    programs = [item for item in read_programs(warp) if item.name in named or not (named or item.slow)]
+    programs = read_programs(warp, options.names)
     outcomes = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
@@ -286,8 +291,7 @@ def main() -> int:
                 report = probe.Report.from_json(json.loads(path.read_text(encoding="utf-8")))
             else:
                 report = measure(batch, path, options.echo)
-            if batch.cuda:
-                report = probe.offline_report(report, "sm_90", batch.name)
+            report = judged_report(batch, report)
             judged = judge_batch(batch, probe.findings(report.samples, report.coverage.gaps))
             for outcome in judged:
                 print(f"{outcome.program}: {'' if outcome.wrong else 'ok'}", *outcome.wrong, sep="\n    ", flush=True)
