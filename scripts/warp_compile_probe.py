@@ -9545,6 +9545,8 @@ class SignalHandler:
     def install(self) -> None:
         """Handle the signals that are not ignored already (by nohup, say)."""
         self.deaf = False
+        # Whoever started the probe may ignore this one, and the exit status of every child would be lost.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, self)
         for number in ENDING_SIGNALS:
             if signal.getsignal(number) != signal.SIG_IGN:

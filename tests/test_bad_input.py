@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import venv
 from pathlib import Path
@@ -184,6 +185,19 @@ def test_a_command_that_means_its_exit_code(code, expected, exit_code, measure):
         assert f"exit code {code} instead of {expected}" in sentence(measured)
     else:
         assert measured.report.samples[0].complete
+
+
+def test_a_probe_whose_parent_ignores_the_end_of_children(measure, tmp_path):
+    done = run_probe(
+        measure,
+        ["--samples", "1"],
+        ["sh", "-c", "exit 3"],
+        tmp_path / "report.json",
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        stdout=subprocess.DEVNULL,
+    )
+    assert done.returncode == 10
+    assert "exit code 3" in done.stderr
 
 
 def test_a_file_that_is_no_program(measure, tmp_path):
