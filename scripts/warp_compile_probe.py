@@ -7154,7 +7154,8 @@ class Recorder:
         plain one-dimensional launch is known by its size: its bounds have `ndim` 1, or where they come in a class for
         each number of dimensions (in Warp 1.16, not yet in 1.12) `coord_mult` 1."""
         get_ident = _thread.get_ident
-        entries, adjoint_entries, note = self.entries, self.adjoint_entries, self.note_launch
+        entries, adjoint_entries = self.entries, self.adjoint_entries
+        note, append = self.note_launch, self.append
         main_thread: Any = None
         stream: Any = None
         slots: Any = None
@@ -7168,11 +7169,12 @@ class Recorder:
                 bounds = params[0]
                 known = (adjoint_entries if adjoint else entries)[hooks]
                 number = known[bounds.size if bounds.ndim == 1 else bytes(bounds)]
-                if get_ident() != main_thread:
-                    raise KeyError
-                position = stream.position
-                slots[position] = number
-                stream.position = position + 1
+                if get_ident() == main_thread:
+                    position = stream.position
+                    slots[position] = number
+                    stream.position = position + 1
+                else:
+                    append(number)
             except Exception:
                 note(hooks, params, adjoint)
             return original(kernel, hooks, params, adjoint)
@@ -7184,11 +7186,12 @@ class Recorder:
                 number = known.get(bounds.size) if bounds.coord_mult == 1 else None
                 if number is None:
                     number = known[bytes(bounds)]
-                if get_ident() != main_thread:
-                    raise KeyError
-                position = stream.position
-                slots[position] = number
-                stream.position = position + 1
+                if get_ident() == main_thread:
+                    position = stream.position
+                    slots[position] = number
+                    stream.position = position + 1
+                else:
+                    append(number)
             except Exception:
                 note(hooks, params, adjoint)
             return original(kernel, hooks, params, adjoint)
@@ -7197,7 +7200,7 @@ class Recorder:
         return invoke_ndim if isinstance(self.types.launch_bounds_t, type) else invoke_coord_mult
 
     def note_launch(self, hooks: Any, params: Any, adjoint: Any) -> None:
-        """The unhurried way to note a launch: a new one, another thread, a full buffer."""
+        """The unhurried way to note a launch: a new one, a full buffer."""
         self.append(self.number_of(hooks, params[0], adjoint))
 
     def number_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
