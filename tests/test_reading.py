@@ -755,7 +755,7 @@ def load_line(**changes):
         "phases": {"codegen": 1_000_000, "lto": 2_000_000, "native": 4_000_000, "install": 500_000, "load": 250_000},
         "header": 3_000_000,
         "source_bytes": 1234,
-        "lto": [{"symbol": "dot", "bytes": 99, "ns": 2_000_000}],
+        "lto": [{"symbol": "dot", "bytes": 99, "ns": 2_000_000, "adjoint": True}],
         "error": None,
         "total_hash_ns": 700_000,
         "total_hashings": 3,
@@ -768,7 +768,7 @@ def test_a_load_line_becomes_a_load():
     assert (load.start_ms, load.end_ms, load.ms, load.hash_ms, load.thread) == (2.0, 12.0, 10.0, 0.5, 2)
     assert load.phases == probe.Phases(1.0, 2.0, 4.0, 3.0, 0.5, 0.25, 2.25)
     assert load.site == probe.Site("app.py", 7, "main")
-    assert load.lto == (probe.LtoArtifact("dot", 99, 2.0),)
+    assert load.lto == (probe.LtoArtifact("dot", 99, 2.0, adjoint=True),)
     assert load.unreached == (probe.UnreachedOption("mode", "'release'", "'debug'"),)
     assert (load.status, load.kind, load.source) == (probe.Status.COMPILED, probe.LoadKind.JIT, probe.Source.HOOK)
 
@@ -798,7 +798,7 @@ def one_process(**lines):
 
 def test_a_process_with_everything(tmp_path):
     warp = {"start": 1_000_500_000, "end": 1_001_500_000, "version": "1.19.0", "missing": []}
-    init = {"start": 1_001_500_000, "end": 1_001_600_000, "toolkit": "13.4", "driver": None}
+    init = {"start": 1_001_500_000, "end": 1_001_600_000, "toolkit": "13.4", "driver": None, "cuda_archs": [75, 90]}
     devices = [["cpu", "x86", None], ["cuda:0", "H200", 90]]
     cache = {
         "kind": "directory-set",
@@ -821,7 +821,7 @@ def test_a_process_with_everything(tmp_path):
     assert [event.path for event in process.cache_events] == ["$TMPDIR/cache"]
     assert process.tapes == 1
     assert [load.name for load in process.loads] == ["app"]
-    assert (read.versions, read.toolkit, read.driver) == (("1.19.0",), "13.4", None)
+    assert (read.versions, read.toolkit, read.driver, read.cuda_archs) == (("1.19.0",), "13.4", None, (75, 90))
     assert read.devices == (probe.Device("cpu", "x86", None), probe.Device("cuda:0", "H200", 90))
     assert read.gaps == ()
 
