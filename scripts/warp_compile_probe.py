@@ -7305,7 +7305,8 @@ class Recorder:
         plain one-dimensional launch is known by its size: its bounds have `ndim` 1, or where they come in a class for
         each number of dimensions (in Warp 1.16, not yet in 1.12) `coord_mult` 1."""
         get_ident = _thread.get_ident
-        entries, adjoint_entries, note = self.entries, self.adjoint_entries, self.note_launch
+        entries, adjoint_entries = self.entries, self.adjoint_entries
+        note, append = self.note_launch, self.append
         main_thread: Any = None
         stream: Any = None
         slots: Any = None
@@ -7319,11 +7320,12 @@ class Recorder:
                 bounds = params[0]
                 known = (adjoint_entries if adjoint else entries)[hooks]
                 number = known[bounds.size if bounds.ndim == 1 else bytes(bounds)]
-                if get_ident() != main_thread:
-                    raise KeyError
-                position = stream.position
-                slots[position] = number
-                stream.position = position + 1
+                if get_ident() == main_thread:
+                    position = stream.position
+                    slots[position] = number
+                    stream.position = position + 1
+                else:
+                    append(number)
             except Exception:
                 note(hooks, params, adjoint)
             return original(kernel, hooks, params, adjoint)
@@ -7335,11 +7337,12 @@ class Recorder:
                 number = known.get(bounds.size) if bounds.coord_mult == 1 else None
                 if number is None:
                     number = known[bytes(bounds)]
-                if get_ident() != main_thread:
-                    raise KeyError
-                position = stream.position
-                slots[position] = number
-                stream.position = position + 1
+                if get_ident() == main_thread:
+                    position = stream.position
+                    slots[position] = number
+                    stream.position = position + 1
+                else:
+                    append(number)
             except Exception:
                 note(hooks, params, adjoint)
             return original(kernel, hooks, params, adjoint)
@@ -7348,7 +7351,7 @@ class Recorder:
         return invoke_ndim if isinstance(self.types.launch_bounds_t, type) else invoke_coord_mult
 
     def note_launch(self, hooks: Any, params: Any, adjoint: Any) -> None:
-        """The unhurried way to note a launch: a new one, another thread, a full buffer."""
+        """The unhurried way to note a launch: a new one, a full buffer."""
         self.append(self.number_of(hooks, params[0], adjoint))
 
     def number_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
@@ -9450,6 +9453,7 @@ REPORTED_VARIABLES = (
 TAIL_BYTES = 32 * 1024
 LINGER_SECONDS = 5.0  # how long children may outlive the command before they are ended
 GRACE_SECONDS = 2.0  # between TERM and KILL
+STREAMS = ("stdout", "stderr")
 DRAIN_SECONDS = 30.0  # for reading what is left in the pipes after the last process has ended
 
 RECORDER_PRELUDE = "from __future__ import annotations; import _thread, atexit, itertools, os, sys, time\n"
@@ -9603,7 +9607,19 @@ class Workspace:
     def remove(self) -> None:
         for cleanup in self.cleanups:
             cleanup()
-        shutil.rmtree(self.root, ignore_errors=True)
+        remove_tree(self.root)
+
+
+def remove_tree(root: str) -> None:
+    """Remove a private directory, with the folders in it that the program made read-only."""
+    shutil.rmtree(root, ignore_errors=True)
+    for folder, names, _ in os.walk(root):  # empty unless something is left
+        for name in names:
+            path = os.path.join(folder, name)
+            if not os.path.islink(path):
+                with contextlib.suppress(OSError):
+                    os.chmod(path, 0o700)
+    shutil.rmtree(root, ignore_errors=True)
 
 
 def write_file(path: str, data: bytes) -> None:
@@ -9690,7 +9706,7 @@ class SampleFolder:
         for path in sorted(self.made_for_the_program(), key=len, reverse=True):
             with contextlib.suppress(OSError):  # the program put something there, or removed it itself
                 os.rmdir(path)
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_tree(self.path)
 
     def made_for_the_program(self) -> set[str]:
         """The directories that the recorder says to have made, whether or not their run got to its end."""
@@ -9765,7 +9781,7 @@ class OutputReader(threading.Thread):
     def __init__(self, stream: IO[bytes], private: str, keep: IO[bytes] | None, echo: bool) -> None:
         super().__init__(daemon=True)
         self.stream = stream
-        self.private = private.encode()
+        self.private = os.fsencode(private)
         self.echo = echo
         self.keep = keep
         self.problem: str | None = None  # why `keep` lacks a part of the stream
@@ -9909,6 +9925,8 @@ def execute(
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         end_descendants()
+        if process.poll() is None:  # on a system without /proc
+            os.killpg(process.pid, signal.SIGKILL)
         for reader in (stdout, stderr):
             reader.finish()
     if timed_out:
@@ -9919,9 +9937,6 @@ def execute(
         timed_out=timed_out,
     )
     return Executed(origin, milliseconds(wall), exit_status, stdout, stderr, tuple(survivors))
-
-
-STREAMS = ("stdout", "stderr")
 
 
 def open_log(folder: str | None, name: str) -> IO[bytes] | None:
@@ -10156,6 +10171,18 @@ def foreign_cached_loads(processes: Sequence[Process]) -> list[str]:
     return [f"{name} {digest}" for name, digest in cached if (name, digest) not in ours]
 
 
+BLINDING_GAPS = frozenset(
+    {
+        GapReason.NOT_RECORDED,
+        GapReason.ISOLATED_PYTHON,
+        GapReason.DROPPED_ENVIRONMENT,
+        GapReason.CHILD_NOT_RECORDED,
+        GapReason.UNSUPPORTED_WARP,
+        GapReason.RECORD_TRUNCATED,
+    }
+)
+
+
 def check_run(
     kind: RunKind, executed: Executed, read: ReadRun, command: Sequence[str], known: Sequence[str], found: Sequence[str]
 ) -> Checked:
@@ -10214,18 +10241,6 @@ def check_run(
     )
     foreign = foreign_cached_loads(processes) if kind in (RunKind.COLD, RunKind.OFFLINE) else []
     return Checked(run, tuple(gaps), tuple(notices), tuple(foreign))
-
-
-BLINDING_GAPS = frozenset(
-    {
-        GapReason.NOT_RECORDED,
-        GapReason.ISOLATED_PYTHON,
-        GapReason.DROPPED_ENVIRONMENT,
-        GapReason.CHILD_NOT_RECORDED,
-        GapReason.UNSUPPORTED_WARP,
-        GapReason.RECORD_TRUNCATED,
-    }
-)
 
 
 def root_gap(command: Sequence[str]) -> Gap:
@@ -11024,7 +11039,7 @@ class OfflineEstimate(threading.Thread):
     def first_load(self) -> dict[str, Any] | None:
         for name in os.listdir(self.records) if os.path.isdir(self.records) else ():
             if name.endswith(".rec"):
-                file = read_record_file(os.path.join(self.records, name), Catalog(), self.private)
+                file = read_record_file(os.path.join(self.records, name), Catalog(), [self.private])
                 loads = [line for line in file.of("load") if line["kind"] == "offline"] if file is not None else []
                 if loads:
                     return loads[0]
