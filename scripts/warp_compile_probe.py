@@ -5359,7 +5359,7 @@ def _no_redundant_builds(report: Report) -> list[str]:
     seen = " in what was seen" if report.coverage.gaps else ""
     loads = [load for sample in complete_samples(report.samples) for load in loads_of(sample.cold)]
     open_questions = ["what the gaps above hide"] if report.coverage.gaps else []
-    if not any(load.device.startswith("cuda") for load in loads):
+    if not report.offline and not any(load.device.startswith(("cuda", "sm_")) for load in loads):
         open_questions.append("what only CUDA shows (CS-5 and CS-12 there, CS-7, CS-13): no module was loaded for it")
     open_questions.append("paths that this command did not take")
     open_questions.append("whether every module and option is needed")

@@ -156,6 +156,13 @@ def test_the_text_names_the_architecture_its_cost_and_what_only_a_device_adds():
     assert "CS-5 (redundant)" in text
 
 
+def test_what_only_cuda_shows_is_an_open_question_where_nothing_was_compiled_for_it():
+    one = sample(run(process([])))
+    assert "what only CUDA shows" in probe.render_report(report(one))
+    block = offline_block(offline_sample(process([offline_load()])))
+    assert "what only CUDA shows" not in probe.render_report(report(one, offline={"sm_90": block}))
+
+
 def test_a_block_without_a_complete_sample_says_so():
     empty = offline_block(sample(None, complete=False))
     assert empty.summary is None
