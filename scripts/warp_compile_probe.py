@@ -153,11 +153,16 @@ class InputError(ProbeError):
 
 
 class RunKind(str, enum.Enum):
-    """COLD starts from empty private caches, WARM from those it filled, SETTLE follows a warm run that compiled."""
+    """COLD starts from empty private caches, WARM from those it filled, SETTLE follows a warm run that compiled.
+
+    OFFLINE compiles for a CUDA architecture what it loads on the CPU, from empty caches; OFFLINE_WARM from those.
+    """
 
     COLD = "cold"
     WARM = "warm"
     SETTLE = "settle"
+    OFFLINE = "offline"
+    OFFLINE_WARM = "offline-warm"
 
 
 class Status(str, enum.Enum):
@@ -320,11 +325,13 @@ class BuiltKernel:
 
 @dataclass(frozen=True)
 class LtoArtifact:
-    """One link-time-optimisation artifact as it was compiled (not one that was found in the cache)."""
+    """One link-time-optimisation artifact as it was compiled (not one that was found in the cache); `adjoint` if it is
+    for backward code."""
 
     symbol: str
     bytes: int
     ms: float
+    adjoint: bool = False
 
 
 @dataclass(frozen=True)
@@ -716,8 +723,26 @@ class Options:
 
 
 @dataclass(frozen=True)
+class OfflineBlock:
+    """What the command would build on a CUDA architecture, compiled through NVRTC right where it loads its modules on
+    the CPU, without a device.
+
+    Only loads of kind `offline` are in its samples, and launches at the block_dim that was asked for; `wall_ms` of its
+    runs is the time of those loads alone, so that `cold_wall_ms` is what compiling costs and nothing else.
+    """
+
+    toolkit: str | None
+    coverage: Coverage
+    samples: tuple[Sample, ...]
+    summary: Summary | None
+    identities: tuple[IdentityRecord, ...]
+    findings: tuple[Finding, ...]
+    warnings: tuple[Notice, ...]
+
+
+@dataclass(frozen=True)
 class Report:
-    """The JSON of `measure`."""
+    """The JSON of `measure`; `offline` holds what `--cuda-arch` added, by device (`sm_90`)."""
 
     schema: str
     schema_version: int
@@ -734,7 +759,7 @@ class Report:
     identities: tuple[IdentityRecord, ...]
     findings: tuple[Finding, ...]
     warnings: tuple[Notice, ...]
-    offline: dict[str, Any]
+    offline: dict[str, OfflineBlock]
 
     @classmethod
     def from_json(cls, value: Any) -> Report:
@@ -1635,6 +1660,45 @@ def loads_of(run: Run) -> list[Load]:
 def builds_of(run: Run) -> list[Load]:
     """The builds of every process."""
     return [load for load in loads_of(run) if load.is_build]
+
+
+def counted_sample(sample: Sample) -> Sample:
+    """A sample of an offline block with its loads as builds, so that everything that counts builds counts them."""
+
+    def counted(run: Run | None) -> Run | None:
+        if run is None:
+            return None
+        processes = tuple(
+            dataclasses.replace(
+                process, loads=tuple(dataclasses.replace(load, kind=LoadKind.JIT) for load in process.loads)
+            )
+            for process in run.processes
+        )
+        return dataclasses.replace(run, processes=processes)
+
+    return dataclasses.replace(sample, cold=counted(sample.cold), warm=counted(sample.warm))
+
+
+def offline_report(report: Report, device: str, name: str) -> Report:
+    """The offline block of a report as a report of its own. `name` is what an InputError calls the report."""
+    block = report.offline.get(device)
+    if block is None:
+        there = ", ".join(report.offline) or "none"
+        raise InputError(
+            f"{name} holds no offline block for {device} (there: {there});"
+            f" measure it with --cuda-arch {device.removeprefix('sm_')}"
+        )
+    return dataclasses.replace(
+        report,
+        environment=dataclasses.replace(report.environment, cuda_toolkit=block.toolkit),
+        coverage=block.coverage,
+        samples=tuple(map(counted_sample, block.samples)),
+        summary=block.summary,
+        identities=block.identities,
+        findings=block.findings,
+        warnings=block.warnings,
+        offline={},
+    )
 
 
 def options_of(process: Process, load: Load) -> dict[str, str]:
@@ -2690,7 +2754,8 @@ def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim
         idle = process.launches.count and not _launched(case.sample.cold, build.owner, load.name, load.device)
         if count and not idle:
             found.append((build, count, len(kernels)))
-    if sum(build.load.generated_source_bytes for build, _, _ in found) < BACKWARD_SOURCE_BYTES:
+    small = sum(build.load.generated_source_bytes for build, _, _ in found) < BACKWARD_SOURCE_BYTES
+    if small and not any(artifact.adjoint for build, _, _ in found for artifact in build.load.lto):
         return []
     modules = {build.load.name for build, _, _ in found}
     return [
@@ -2703,6 +2768,7 @@ def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim
                 evidence=[
                     f"{build.load.name} {_short(build.load.hash)}: {count} of {plural(total, 'kernel')} with backward"
                     f" code, {build.load.generated_source_bytes:,} bytes of source, {duration(build.load.ms)}"
+                    f"{_adjoint_links(build.load)}"
                     for build, count, total in sorted(found, key=lambda item: -item[0].load.ms)
                 ],
                 text=f"{plural(len(found), 'build')} generated backward code, and it was not used in this run: no tape"
@@ -2710,6 +2776,13 @@ def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim
             )
         )
     ]
+
+
+def _adjoint_links(load: Load) -> str:
+    """What linking for the adjoint took of a build; only the module option takes that away, not a kernel's."""
+    links = [artifact for artifact in load.lto if artifact.adjoint]
+    spent = duration(math.fsum(artifact.ms for artifact in links))
+    return f", {plural(len(links), 'LTO artifact')} of it for backward code, {spent}" if links else ""
 
 
 def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
@@ -2749,9 +2822,8 @@ def _find_header(case: Case, uncredited: frozenset[int]) -> list[Claim]:
     on: dict[object, list[Build]] = {}
     for build in case.builds:
         process, load = case.sample.cold.processes[build.owner], build.load
-        # A CPU header serves one thread and block_dim, a CUDA header the process.
-        place_of_header = (load.thread, load.block_dim) if load.device == "cpu" else "cuda"
-        key = (build.owner, place_of_header)
+        # A header serves one thread and block_dim, on CUDA (toolkit below 13, Warp 1.12 to 1.17) as on the CPU.
+        key = (build.owner, load.device, load.thread, load.block_dim)
         if options_of(process, load).get("use_precompiled_headers") == "False":
             off.setdefault(key, []).append(build)
         elif load.phases and load.phases.header_ms is not None:
@@ -2830,6 +2902,8 @@ def _find_serial_cuda_builds(case: Case, uncredited: frozenset[int]) -> list[Cla
     builds = [build for build in case.builds if build.load.device.startswith(("cuda", "sm_"))]
     if len(builds) < 2 or any(build.number not in uncredited for build in builds):
         return []
+    if any(build.load.device.startswith("sm_") and (build.load.workers or 0) > 1 for build in builds):
+        return []  # on a device the workers would overlap them; offline they run one at a time all the same
     total, largest = _total_ms(builds), max(build.load.ms for build in builds)
     spans = [
         (b.load.start_ms, b.load.end_ms) for b in builds if b.load.start_ms is not None and b.load.end_ms is not None
@@ -3422,7 +3496,8 @@ class Comparison:
     `metric` is the figure that decided, `p` its exact one-sided p (and as a fraction), `needed_samples` how many
     samples an arm would settle it where they do not. `deltas` and `bands` hold every timed figure that both reports
     have; they are empty where times were not looked at. `exact` sums up `facts`. `varied` says what the experiment
-    varied on purpose, `receipts` where the options it set arrived.
+    varied on purpose, `receipts` where the options it set arrived. `on` is the architecture whose offline blocks were
+    judged, null for the reports themselves.
     """
 
     schema: str
@@ -3454,6 +3529,7 @@ class Comparison:
     candidate: Arm
     warnings: tuple[Notice, ...]
     null_test: NullTest | None = None
+    on: str | None = None
 
 
 @dataclass(frozen=True)
@@ -5116,6 +5192,7 @@ def _report_lines(
         _process_lines(report, rows),
         _cache_event_lines(report, rows),
         _warning_lines(report.warnings, rows),
+        *(_offline_lines(report, device, rows) for device in report.offline),
         [f"Everything else is in {saved_to}." if saved_to else "Everything else: --json FILE."],
     ]
     lines: list[str] = []
@@ -5482,6 +5559,67 @@ def _family_times(report: Report) -> dict[tuple[str, str, int | None], Timed]:
     return {key: timed(values) for key, values in totals.items()}
 
 
+def _offline_lines(report: Report, device: str, rows: int) -> list[str]:
+    """What `--cuda-arch` measured for one architecture, as far below the rest as it is apart from it."""
+    block = offline_report(report, device, "the report")
+    toolkit = f" with CUDA toolkit {block.environment.cuda_toolkit}" if block.environment.cuda_toolkit else ""
+    title = f"OFFLINE {device}  compiled{toolkit} where the command loads its modules on the CPU, no device needed"
+    summary = block.summary
+    if summary is None:
+        return [title, "  No offline sample is complete."]
+    ms = sorted(record.ms.median for record in block.identities if record.cold)
+    ceiling = f"; sum over largest {math.fsum(ms) / ms[-1]:.1f}" if ms and ms[-1] else ""
+    parts = [
+        f"native {duration(summary.native_compile_ms.median)}",
+        f"link-time optimisation {duration(summary.lto_ms.median)}",
+        f"code generation {duration(summary.codegen_ms.median)}",
+    ]
+    built = (
+        f"{plural(summary.builds, 'build')} of {plural(summary.modules, 'module')} in"
+        f" {with_mad(summary.cold_module_ms)}"
+    )
+    counts = [
+        plural(summary.rebuilds, "rebuild"),
+        plural(summary.variants, "variant"),
+        plural(summary.error_loads, "error"),
+        f"{summary.generated_source_bytes:,} bytes of source",
+        plural(summary.launches, "launch", "launches"),
+    ]
+    lines = [
+        title,
+        *_wrapped(f"Cold: {built}: {', '.join(parts)}{ceiling}.", "  ", 3),
+        f"  From the filled cache: {with_mad(summary.warm_module_ms)}, {plural(summary.warm_builds, 'build')}.",
+        *_wrapped(f"{', '.join(counts)}. LTO artifacts: {_lto_counts(block)}.", "  ", 4),
+        *_wrapped(DIFFERS_ON_DEVICE, "  ", 3),
+    ]
+    return [
+        *lines,
+        *_finding_lines(block, max(2, rows // 2)),
+        *_module_lines(block, rows),
+        *_warning_lines(block.warnings, rows),
+        *(f"  not seen: {gap.detail}" for gap in block.coverage.gaps[:rows]),
+    ]
+
+
+DIFFERS_ON_DEVICE = (
+    "A real device adds what only it does: code that asks device.is_cuda, kernels launched only there, and the time its"
+    " driver takes to load a module or to compile PTX."
+)
+
+
+def _lto_counts(block: Report) -> str:
+    """LTO artifacts of the first sample, forward and adjoint, and of which builds."""
+    first = next(iter(complete_samples(block.samples)), None)
+    told = []
+    for load in loads_of(first.cold) if first is not None else ():
+        if load.lto:
+            adjoint = sum(artifact.adjoint for artifact in load.lto)
+            spent = duration(math.fsum(artifact.ms for artifact in load.lto))
+            forward = len(load.lto) - adjoint
+            told.append(f"{load.name}{_at_dim(load.block_dim)} {forward} forward and {adjoint} adjoint in {spent}")
+    return _listed(told, 4)
+
+
 def _process_lines(report: Report, rows: int) -> list[str]:
     """The processes of the cold run that the counts come from, where there is more than one."""
     processes = [process for sample in complete_samples(report.samples)[:1] for process in sample.cold.processes]
@@ -5562,6 +5700,7 @@ def render_comparison(
     """The text of `compare`: the verdict, why, and the tables; at most 120 lines and 10,000 characters. `here` is the
     directory that files of annotations are relative to."""
     by = f" ({comparison.decided_by.value})" if comparison.decided_by else ""
+    by += f" on {comparison.on}, offline" if comparison.on else ""
     why = printable(comparison.why, 1_000)
     if style is TextFormat.GITHUB:
         plain = [f"{comparison.verdict.value}: {why}"]
@@ -6100,6 +6239,9 @@ class LoadRecord:
         self.header: int | None = None
         self.source_bytes = 0
         self.lto: list[dict[str, Any]] = []
+        self.dispatch: Any = None  # the frame that asked for the last artifact, until the load ends
+        self.adjoint = False  # whether that one was for backward code
+        self.error_text: str | None = None
 
     def enter(self, phase: str) -> None:
         now = time.monotonic_ns()
@@ -6539,6 +6681,7 @@ class Recorder:
         if not hasattr(self, "context"):
             return ["loads", "launches"]
         load = vars(self.context.Module).get("load")
+        load = getattr(load, "__wrapped__", load)
         names = load.__code__.co_varnames if hasattr(load, "__code__") else ()
         found = {"loads": "active_block_dim" in names, "launches": "invoke" in vars(self.context)}
         return [what for what, there in found.items() if not there]
@@ -6641,6 +6784,7 @@ class Recorder:
         end = time.monotonic_ns()
         try:
             self.loads[_thread.get_ident()].remove(load)
+            load.dispatch = None
             status = "error" if error is not None else message.strip(" ()") or "unknown"
             if status not in ("compiled", "cached", "error", "unknown"):
                 self.note_error("status of a load", ValueError(status))
@@ -6659,7 +6803,7 @@ class Recorder:
                     "header": load.header,
                     "source_bytes": load.source_bytes,
                     "lto": load.lto,
-                    "error": None if error is None else text_of(error),
+                    "error": load.error_text or (None if error is None else text_of(error)),
                     "total_hash_ns": self.hash_ns,
                     "total_hashings": self.hashings,
                 }
@@ -6754,21 +6898,22 @@ class Recorder:
         self.replace(self.build, "build_cuda", timed("native", self.watch_native(0)))
         self.replace(self.build, "load_cuda", timed("load"))
         self.replace(self.build, "safe_rename", timed("install"), optional=True)
-        files = self.context.shutil
-
-        class TimedShutil(type(sys)):  # type: ignore[misc]
-            """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
-
-            rmtree = staticmethod(timed("install")(files.rmtree))
-
-            def __getattr__(self, name: str) -> Any:
-                return getattr(files, name)
-
-        self.context.shutil = TimedShutil("shutil")
         for name in ("build_lto_dot", "build_lto_solver", "build_lto_fft"):
-            self.replace(self.build, name, timed("lto"), optional=True)
+            self.replace(self.build, name, timed("lto", self.note_dispatch), optional=True)
         self.timed_load = timed("load")
         self.replace(self.build, "_build_lto_base", self.make_lto_base, optional=True)
+        files = vars(self.context).get("shutil")
+        if files is not None:
+
+            class TimedShutil(type(sys)):  # type: ignore[misc]
+                """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
+
+                rmtree = staticmethod(timed("install")(files.rmtree))
+
+                def __getattr__(self, name: str) -> Any:
+                    return getattr(files, name)
+
+            self.context.shutil = TimedShutil("shutil")
 
     def watch_native(self, source_position: int) -> Any:
         """Around a native compilation: the size of its source, and when a precompiled header appeared."""
@@ -6806,6 +6951,13 @@ class Recorder:
 
         return after
 
+    @staticmethod
+    def note_dispatch(load: LoadRecord, _args: Any, _keywords: Any) -> None:
+        """A tile operation asks for its artifacts in one function: the forward one first, then those of the adjoint."""
+        frame = sys._getframe(2)
+        load.adjoint = frame is load.dispatch
+        load.dispatch = frame
+
     def make_lto_base(self, original: Any) -> Any:
         """Count the artifacts that are compiled, not those found in the cache."""
 
@@ -6818,7 +6970,7 @@ class Recorder:
                     if load is not None and result[0]:
                         size = len(result[1][".lto"] or b"")
                         spent = time.monotonic_ns() - start
-                        load.lto.append({"symbol": str(symbol), "bytes": size, "ns": spent})
+                        load.lto.append({"symbol": str(symbol), "bytes": size, "ns": spent, "adjoint": load.adjoint})
                 except Exception as error:
                     self.note_error("link-time artifact", error)
                 return result
@@ -7156,7 +7308,8 @@ class Recorder:
         plain one-dimensional launch is known by its size: its bounds have `ndim` 1, or where they come in a class for
         each number of dimensions (in Warp 1.16, not yet in 1.12) `coord_mult` 1."""
         get_ident = _thread.get_ident
-        entries, adjoint_entries, note = self.entries, self.adjoint_entries, self.note_launch
+        entries, adjoint_entries = self.entries, self.adjoint_entries
+        note, append = self.note_launch, self.append
         main_thread: Any = None
         stream: Any = None
         slots: Any = None
@@ -7170,11 +7323,12 @@ class Recorder:
                 bounds = params[0]
                 known = (adjoint_entries if adjoint else entries)[hooks]
                 number = known[bounds.size if bounds.ndim == 1 else bytes(bounds)]
-                if get_ident() != main_thread:
-                    raise KeyError
-                position = stream.position
-                slots[position] = number
-                stream.position = position + 1
+                if get_ident() == main_thread:
+                    position = stream.position
+                    slots[position] = number
+                    stream.position = position + 1
+                else:
+                    append(number)
             except Exception:
                 note(hooks, params, adjoint)
             return original(kernel, hooks, params, adjoint)
@@ -7186,11 +7340,12 @@ class Recorder:
                 number = known.get(bounds.size) if bounds.coord_mult == 1 else None
                 if number is None:
                     number = known[bytes(bounds)]
-                if get_ident() != main_thread:
-                    raise KeyError
-                position = stream.position
-                slots[position] = number
-                stream.position = position + 1
+                if get_ident() == main_thread:
+                    position = stream.position
+                    slots[position] = number
+                    stream.position = position + 1
+                else:
+                    append(number)
             except Exception:
                 note(hooks, params, adjoint)
             return original(kernel, hooks, params, adjoint)
@@ -7199,7 +7354,7 @@ class Recorder:
         return invoke_ndim if isinstance(self.types.launch_bounds_t, type) else invoke_coord_mult
 
     def note_launch(self, hooks: Any, params: Any, adjoint: Any) -> None:
-        """The unhurried way to note a launch: a new one, another thread, a full buffer."""
+        """The unhurried way to note a launch: a new one, a full buffer."""
         self.append(self.number_of(hooks, params[0], adjoint))
 
     def number_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
@@ -7403,6 +7558,7 @@ class Recorder:
                     "devices": devices,
                     "toolkit": versions[0],
                     "driver": versions[1],
+                    "cuda_archs": sorted(vars(runtime).get("nvrtc_supported_archs") or ()),
                 }
             )
             # The native functions have the prefix from Warp 1.9 on.
@@ -7708,6 +7864,422 @@ class Handover:
         module.__spec__ = self.spec
 
 
+# What an offline run adds: it compiles for a CUDA architecture, without driver or device, what is loaded on the CPU.
+
+
+class KeptState:
+    """What compiling changes in Warp's objects, to put it back: the attributes of kernels and of their adjoints as they
+    were. It refers to kernels strongly, so it lives no longer than one compilation."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, tuple[Any, dict[str, Any]]] = {}
+
+    def keep(self, item: Any) -> None:
+        if id(item) not in self.kept:
+            self.kept[id(item)] = (item, dict(vars(item)))
+
+    def keep_kernel(self, kernel: Any) -> None:
+        self.keep(kernel)
+        self.keep_adjoint(kernel.adj)
+
+    def keep_adjoint(self, adjoint: Any) -> None:
+        self.keep(adjoint)
+        for argument in adjoint.args:
+            self.keep(argument)
+
+    def restore(self) -> None:
+        for item, attributes in self.kept.values():
+            found = vars(item)
+            for name in [name for name in found if name not in attributes]:
+                del found[name]
+            found.update(attributes)
+
+
+class StderrFile:
+    """Takes what native code writes to standard error meanwhile, as the CUDA compiler does with its messages."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.text = b""
+
+    def __enter__(self) -> StderrFile:  # noqa: PYI034 - Self is not there in Python 3.8
+        self.original = -1
+        try:
+            self.original = os.dup(2)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            os.dup2(descriptor, 2)
+            os.close(descriptor)
+        except OSError:
+            # Standard error is closed, or the disk is full: the exception alone has to say what failed.
+            pass
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.original >= 0:
+            os.dup2(self.original, 2)
+            os.close(self.original)
+        try:
+            with open(self.path, "rb") as file:
+                self.text = file.read(65536)
+            os.unlink(self.path)
+        except OSError:
+            pass
+
+    def first_lines(self) -> str:
+        """The first lines about errors, without the notes of the compiler about its own files."""
+        lines = self.text.decode("utf-8", "replace").splitlines()
+        kept = [line for line in lines if line.strip() and "precompiled header" not in line]
+        return "\n".join(kept[:8])[: 4 * MAX_TEXT]
+
+
+class AskedBlockDim(int):
+    """The block_dim of a CPU launch as a tape keeps it, with the one that was asked for."""
+
+    asked: int
+
+
+class OfflineRecorder(Recorder):
+    """The recorder of an offline run.
+
+    Right after a module is known to be loaded for a launch on the CPU it compiles the module's state for
+    `config["cuda_arch"]` at the block_dim that the launch asked for, through Warp's own code, unless a device would
+    hold that state already. Whatever Warp keeps of it is put back, and nothing of Warp is held.
+    """
+
+    CUDA_BLOCK_DIM = 256  # where a launch asks for none
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.architecture, self.suffix = config["cuda_arch"]
+        self.device_name = f"sm_{self.architecture}{self.suffix}"
+        self.scopes: dict[int, list[list[Any]]] = {}  # by thread: [block_dim asked for, hash of what is loaded]
+        self.asked_entries: dict[Any, dict[bytes, int]] = {}
+        self.kept_states: dict[int, KeptState] = {}  # by thread, while it compiles
+        super().__init__(config)
+
+    def begin(self, how: str) -> None:
+        self.compiling = _thread.RLock()
+        super().begin(how)
+
+    def patch_warp(self, context: Any) -> None:
+        super().patch_warp(context)
+        from weakref import WeakKeyDictionary
+
+        self.resident: Any = WeakKeyDictionary()  # module -> {block_dim: (state, hash)} that a device would hold
+        self.asked_by_launch: Any = WeakKeyDictionary()  # Launch -> its scope
+        for step in (self.patch_asked, self.patch_residency, self.patch_adjoints):
+            self.attempt(step)
+
+    def warp_imported(self, module: Any, started: int) -> None:
+        if hasattr(self, "context"):
+            self.attempt(self.patch_asked_on_tape)
+        super().warp_imported(module, started)
+
+    # -- which block_dim a launch asks for -------------------------------------------------------------------------
+
+    def asked(self, block_dim: Any) -> int:
+        """The block_dim of a launch on a CUDA device, from the argument."""
+        try:
+            known = int(getattr(block_dim, "asked", block_dim))
+        except (TypeError, ValueError):  # None; of anything else Warp will complain
+            return self.CUDA_BLOCK_DIM
+        return known if known > 0 else self.CUDA_BLOCK_DIM
+
+    def scope(self) -> list[Any] | None:
+        """Of the innermost launch on this thread."""
+        scopes = self.scopes.get(_thread.get_ident())
+        return scopes[-1] if scopes else None
+
+    def in_scope(self, scope: list[Any], original: Any, args: Any, keywords: Any) -> Any:
+        scopes = self.scopes.setdefault(_thread.get_ident(), [])
+        scopes.append(scope)
+        try:
+            return original(*args, **keywords)
+        finally:
+            scopes.pop()
+            # From Warp 1.17 on the frames of an error are cleared of kernels, but not those that still run.
+            del args, keywords
+
+    def patch_asked(self) -> None:
+        def make_launch(original: Any) -> Any:
+            code = original.__code__
+            position = code.co_varnames[: code.co_argcount].index("block_dim")
+
+            def launch(*args: Any, **keywords: Any) -> Any:
+                outer = self.scope()
+                if outer is not None and outer[0] is not None and outer[1] == "tiled":
+                    scope = [outer[0], None]
+                else:
+                    block_dim = args[position] if len(args) > position else keywords.get("block_dim")
+                    scope = [self.asked(block_dim), None]
+                try:
+                    return self.in_scope(scope, original, args, keywords)
+                finally:
+                    del args, keywords
+
+            return launch
+
+        def make_launch_tiled(original: Any) -> Any:
+            def launch_tiled(*args: Any, **keywords: Any) -> Any:
+                # On the CPU the block_dim is 1 by the time that it reaches `launch`.
+                scope = [self.asked(keywords.get("block_dim")), "tiled"]
+                try:
+                    return self.in_scope(scope, original, args, keywords)
+                finally:
+                    del args, keywords
+
+            return launch_tiled
+
+        def make_init(original: Any) -> Any:
+            def init(launch: Any, *args: Any, **keywords: Any) -> None:
+                scope = self.scope() or [self.asked(keywords.get("block_dim")), None]
+                self.asked_by_launch[launch] = scope
+                self.in_scope(scope, original, (launch, *args), keywords)
+
+            return init
+
+        def make_replay(original: Any) -> Any:
+            def launch(recorded: Any, *args: Any, **keywords: Any) -> Any:
+                scope = self.asked_by_launch.get(recorded) or [self.CUDA_BLOCK_DIM, None]
+                return self.in_scope(scope, original, (recorded, *args), keywords)
+
+            return launch
+
+        self.replace(self.context, "launch", make_launch)
+        self.replace(self.context, "launch_tiled", make_launch_tiled)
+        self.replace(self.context.Launch, "__init__", make_init)
+        self.replace(self.context.Launch, "launch", make_replay)
+
+    def patch_asked_on_tape(self) -> None:
+        """A tape keeps the block_dim of a launch for its adjoint; on the CPU that is 1."""
+
+        def make(original: Any) -> Any:
+            def record_launch(tape: Any, *args: Any, **keywords: Any) -> Any:
+                result = original(tape, *args, **keywords)
+                try:
+                    scope = self.scope()
+                    recorded = tape.launches[-1]
+                    if scope is not None and isinstance(recorded, list):
+                        recorded[6] = AskedBlockDim(recorded[6])
+                        recorded[6].asked = scope[0]
+                except Exception as error:
+                    self.note_error("a launch on a tape", error)
+                return result
+
+            return record_launch
+
+        self.replace(sys.modules["warp"].Tape, "record_launch", make)
+        resolved = vars(self.context).get("_ResolvedBlockDim")
+        if resolved is not None:  # a tape of Warp 1.19 passes its block_dim on in this class of its own
+
+            def new(cls: Any, value: Any) -> Any:
+                result = int.__new__(cls, value)
+                if hasattr(value, "asked"):
+                    result.asked = value.asked
+                return result
+
+            resolved.__new__ = new
+
+    # -- launches: what a CUDA device would run ----------------------------------------------------------------------
+
+    def make_invoke(self, original: Any) -> Any:
+        def invoke(kernel: Any, hooks: Any, params: Any, adjoint: Any) -> Any:
+            self.note_launch(hooks, params, adjoint)
+            return original(kernel, hooks, params, adjoint)
+
+        return invoke
+
+    def number_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
+        """The number of a launch at the block_dim that it asked for; a new one is described first."""
+        try:
+            block_dim, digest = self.scope() or (self.CUDA_BLOCK_DIM, None)
+            known = self.asked_entries.setdefault((hooks, bool(adjoint), block_dim, digest), {})
+            key = bytes(bounds) if self.distinct < MAX_DISTINCT_LAUNCHES else b""
+            if key not in known:
+                self.distinct += 1
+                known[key] = self.describe(
+                    {
+                        "kernel": self.kernel_of_hooks.get(hooks),
+                        "dim": self.dim_of(bounds) if key else None,
+                        "adjoint": bool(adjoint),
+                        "offline": [digest or "", self.device_name, block_dim],
+                    }
+                )
+            return known[key]
+        except Exception as error:
+            self.note_error("a launch", error)
+            return self.special_number("unknown")
+
+    # -- what a CUDA device would hold -------------------------------------------------------------------------------
+
+    def patch_residency(self) -> None:
+        def make_load(original: Any) -> Any:
+            def load(module: Any, device: Any, block_dim: Any = None, *args: Any, **keywords: Any) -> Any:
+                executable = original(module, device, block_dim, *args, **keywords)
+                try:
+                    ahead = keywords.get("binary_path") or (args and args[0])
+                    if executable is not None and str(executable.device) == "cpu" and not ahead:
+                        self.loaded(module, executable.module_hash, block_dim)
+                except Exception as error:
+                    self.note_error("an offline load", error)
+                return executable
+
+            return load
+
+        def make_unload(original: Any) -> Any:
+            def unload(module: Any, *args: Any, **keywords: Any) -> Any:
+                self.resident.pop(module, None)
+                return original(module, *args, **keywords)
+
+            return unload
+
+        self.replace(self.context.Module, "load", make_load)
+        self.replace(self.context.Module, "unload", make_unload)
+
+    def patch_adjoints(self) -> None:
+        """Adjoints are built anew for each compilation: keep what the one for the CPU left in them."""
+
+        def make(original: Any) -> Any:
+            def build(adjoint: Any, *args: Any, **keywords: Any) -> Any:
+                kept = self.kept_states.get(_thread.get_ident())
+                if kept is not None:
+                    kept.keep_adjoint(adjoint)
+                return original(adjoint, *args, **keywords)
+
+            return build
+
+        self.replace(self.codegen.Adjoint, "build", make)
+
+    def loaded(self, module: Any, state: bytes, block_dim: Any) -> None:
+        """A module is resident on the CPU in a state: see that it is on the device, at the block_dim asked for."""
+        scope = self.scope()
+        held = self.resident.setdefault(module, {})
+        if scope is not None:
+            wanted = [scope[0]]
+        elif block_dim not in (None, 1):
+            wanted = [int(block_dim)]
+        else:  # a preload takes the variants that are there, else the module's own block_dim
+            own = module.options["block_dim"]
+            wanted = list(held) or [self.CUDA_BLOCK_DIM if own == 1 else own]
+        for dim in wanted:
+            resident = held.get(dim)
+            if resident is None or (resident[0] != state and not module.options["strip_hash"]):
+                with self.compiling:
+                    held[dim] = (state, None)
+                    held[dim] = (state, self.compile_for(module, dim))
+            if scope is not None:
+                scope[1] = held[dim][1]
+
+    def compile_for(self, module: Any, block_dim: int) -> str | None:
+        """Compile the module as it is now; returns the hash that Warp gives it at this block_dim."""
+        from gc import disable, enable, isenabled
+
+        collecting = isenabled()
+        # A collection in between would free kernels of the program earlier than without us.
+        disable()
+        kept = KeptState()
+        thread = _thread.get_ident()
+        attributes = vars(module)
+        names = ("options", "hashers", "resolved_options", "failed_builds", "_tid_extent_limits")
+        originals = {name: attributes[name] for name in names if name in attributes}
+        codegen_options = vars(self.codegen).get("options")
+        suffix = vars(self.warp_config).get("cuda_arch_suffix")
+        lock = vars(self.codegen).get("_codegen_lock") or _thread.allocate_lock()
+        try:
+            with lock:
+                for name, original in originals.items():
+                    attributes[name] = original.copy()
+                module.options["block_dim"] = block_dim
+                if self.suffix:
+                    vars(self.warp_config)["cuda_arch_suffix"] = self.suffix
+                for kernel in list(module._get_live_kernels()):
+                    for item in (kernel, *kernel.overloads.values()):
+                        kept.keep_kernel(item)
+                kernel = item = None
+                self.kept_states[thread] = kept
+                return self.timed_compilation(module, block_dim)
+        finally:
+            self.kept_states.pop(thread, None)
+            kept.restore()
+            attributes.update(originals)
+            vars(self.warp_config)["cuda_arch_suffix"] = suffix
+            vars(self.codegen)["options"] = codegen_options
+            if collecting:
+                enable()
+
+    def timed_compilation(self, module: Any, block_dim: int) -> str | None:
+        """A load of kind `offline`: what `Module.load` does on a CUDA device up to the binary."""
+        config = self.warp_config
+        has_options = "options" in module._compile.__wrapped__.__code__.co_varnames
+        digest = None
+        error_text = None
+        load = None
+        try:
+            digest = module.get_module_hash(block_dim).hex()
+            load = self.begin_offline(module, digest, block_dim)
+            keywords = {"options": module.resolved_options[block_dim]} if has_options else {}
+            output = module.options.get("cuda_output") or vars(config).get("cuda_output")
+            folder = None
+            if module.options["strip_hash"]:  # the directory has no hash in its name: keep the CPU's own apart
+                folder = os.path.join(
+                    config.kernel_cache_dir, f"{self.device_name}-{block_dim}", module.get_module_identifier(block_dim)
+                )
+                os.makedirs(os.path.dirname(folder), exist_ok=True)
+            with StderrFile(f"{self.base}.stderr") as stderr:
+                try:
+                    compiled = module._compile(
+                        None, folder, None, self.architecture, output == "ptx" or None, **keywords
+                    )
+                    load.fields["compiled"] = compiled
+                except Exception as error:
+                    self.forget_frames(error)
+                    error_text = text_of(error)
+            if error_text is not None:
+                load.error_text = "\n".join(filter(None, (stderr.first_lines(), error_text)))
+            elif stderr.text:
+                os.write(2, stderr.text)
+        except Exception as error:
+            self.forget_frames(error)
+            self.note_error("an offline compilation", error)
+        if load is not None:
+            status = (
+                "error" if error_text is not None else "compiled" if load.fields.pop("compiled", True) else "cached"
+            )
+            self.end_load(load, status, None)
+        return digest
+
+    def begin_offline(self, module: Any, digest: str, block_dim: int) -> LoadRecord:
+        frame = sys._getframe(1)
+        site = self.site(frame)
+        preload = self.preload_frame(frame, site)
+        load = self.push_load(
+            {
+                "name": module.name,
+                "hash": digest,
+                "device": self.device_name,
+                "block_dim": block_dim,
+                "kind": "offline",
+                "site": site or self.site(preload),
+                "workers": None if preload is None else preload.f_locals.get("max_workers"),
+                "hash_ns": self.take_hash_time(digest),
+                **self.circumstances(module),
+            }
+        )
+        load.start = time.monotonic_ns()
+        return load
+
+    @staticmethod
+    def forget_frames(error: BaseException) -> None:
+        """The frames of an error hold kernels."""
+        traceback = error.__traceback__
+        while traceback is not None:
+            try:  # noqa: SIM105 - the recorder imports nothing that the program does not need
+                traceback.tb_frame.clear()
+            except RuntimeError:
+                pass  # it still runs
+            traceback = traceback.tb_next
+        error.__traceback__ = error.__context__ = error.__cause__ = None
+
+
 class Finder:
     """Stands first on sys.meta_path until Warp has come, then leaves.
 
@@ -7768,7 +8340,7 @@ class Finder:
 
 def bootstrap(config: dict[str, Any], known: set[str]) -> None:
     """Begin recording in this process; called by the injected sitecustomize. `known` names the modules before it."""
-    recorder = Recorder(config)
+    recorder = OfflineRecorder(config) if "cuda_arch" in config else Recorder(config)
     recorder.watch_processes()
     sys.meta_path.insert(0, Finder(recorder, known))
 
@@ -7986,10 +8558,12 @@ class LoadTables:
     ) -> tuple[Load, ...]:
         """`loads` in order of their start, builds with their cause. `option_sites` say by position in `loads` where
         the program last set an option of the module."""
-        earlier: dict[object, Loaded] = {}  # the last load of each identity, in order
+        # The last load of each identity, in order; what is compiled offline is compared with its like.
+        earlier_by_kind: dict[bool, dict[object, Loaded]] = {True: {}, False: {}}
         explained = {}
         for position in sorted(range(len(loads)), key=lambda index: loads[index].start_ms or 0.0):
             load = loads[position]
+            earlier = earlier_by_kind[load.kind is LoadKind.OFFLINE]
             state = self.catalog.states.get(load.hash or "")
             if state is not None:
                 load = dataclasses.replace(load, option_set=self._options(state), kernels=self._kernels(load, state))
@@ -8373,6 +8947,7 @@ class LaunchReader:
         self.launch_lines = {line["number"]: line for source in sources for line in source.of("launch")}
         self.hooks_lines = {line["number"]: line for source in sources for line in source.of("hooks")}
         self.kernels: dict[LaunchedKernel, int] = {}
+        self.kernel_of_hooks: dict[int, int] = {}
         self.entries: dict[tuple[int, tuple[int, ...], bool], int] = {}
         self.unseen: set[int] = set()  # numbers of graph replays with content that is not known
         self.undescribed: set[int] = set()
@@ -8406,8 +8981,8 @@ class LaunchReader:
             self.unseen.add(number)
         if "graph" in line:
             return array("I", itertools.chain.from_iterable(map(self._meaning, unpack(line["graph"]))))
-        hooks = self.hooks_lines.get(line.get("kernel", 0))
-        if hooks is None:
+        hooks = line.get("kernel") or 0
+        if hooks not in self.hooks_lines:
             if line.get("special") != "graph":
                 self.undescribed.add(number)
             return array("I")
@@ -8415,7 +8990,17 @@ class LaunchReader:
             text = f"more than {MAX_DISTINCT_LAUNCHES} distinct launches: further dims are not told apart"
             if text not in self.missing:
                 self.missing.append(text)
-        kernel = self.kernels.setdefault(self._kernel(hooks), len(self.kernels))
+        if "offline" in line:
+            digest, device, block_dim = line["offline"]
+            launched = dataclasses.replace(
+                self._kernel(self.hooks_lines[hooks]), hash=digest, device=device, block_dim=block_dim
+            )
+            kernel = self.kernels.setdefault(launched, len(self.kernels))
+        else:
+            if hooks not in self.kernel_of_hooks:
+                launched = self._kernel(self.hooks_lines[hooks])
+                self.kernel_of_hooks[hooks] = self.kernels.setdefault(launched, len(self.kernels))
+            kernel = self.kernel_of_hooks[hooks]
         entry = (kernel, tuple(line["dim"] or ()), line["adjoint"])
         return array("I", [self.entries.setdefault(entry, len(self.entries))])
 
@@ -8460,7 +9045,7 @@ class LaunchReader:
         width = 1 if len(self.entries) <= 1 << 8 else 2 if len(self.entries) <= 1 << 16 else 4
         encoded = {number: encoded_indices(indices, width) for number, indices in meanings.items()}
         # A graph stands for many launches: so many numbers at a time that a piece stays small.
-        step = 1 + ENCODED_PIECE_BYTES // max(map(len, encoded.values()), default=1)
+        step = 1 + ENCODED_PIECE_BYTES // max([1, *map(len, encoded.values())])
         streams = []
         budget = MAX_ENCODED_LAUNCH_BYTES
         for thread, ids in ids_by_thread.items():
@@ -8565,7 +9150,10 @@ def load_from(line: dict[str, Any], origin: int) -> Load:
             rest_ms=milliseconds(max(0, total - sum(parts.values()))),
         ),
         generated_source_bytes=line["source_bytes"],
-        lto=tuple(LtoArtifact(item["symbol"], item["bytes"], milliseconds(item["ns"])) for item in line["lto"]),
+        lto=tuple(
+            LtoArtifact(item["symbol"], item["bytes"], milliseconds(item["ns"]), item["adjoint"])
+            for item in line["lto"]
+        ),
         site=site_from(line["site"]),
         workers=line["workers"],
         in_capture=line["in_capture"],
@@ -8639,6 +9227,7 @@ class ReadRun:
     devices: tuple[Device, ...]
     toolkit: str | None
     driver: str | None
+    cuda_archs: tuple[int, ...] | None  # what its Warp can compile for; null where none was initialised
     options_set: bool
     options_refused: tuple[str, ...]
 
@@ -8681,6 +9270,7 @@ def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
         devices=tuple(Device(alias, name, arch) for alias, name, arch in (inits[0]["devices"] if inits else [])),
         toolkit=inits[0]["toolkit"] if inits else None,
         driver=inits[0]["driver"] if inits else None,
+        cuda_archs=tuple(inits[0]["cuda_archs"]) if inits else None,
         options_set=any(file.of("set") for file in files),
         options_refused=tuple(dict.fromkeys(line["text"] for file in files for line in file.of("unset"))),
     )
@@ -8783,7 +9373,7 @@ def process_phases(
     return ProcessPhases(interpreter, before, importing, initialising, round(loading, 3), round(max(0.0, rest), 3))
 
 
-PYTHON_NAME = re.compile(r"^(python|pypy)[0-9.]*(\.exe)?$")
+PYTHON_NAME = re.compile(r"^(python|pypy)[0-9.]*t?(\.exe)?$")
 SHELL_NAMES = {"sh", "bash", "dash", "zsh", "env", "uv", "uvx", "nohup", "time", "timeout", "xargs", "sudo"}
 
 
@@ -8866,6 +9456,7 @@ REPORTED_VARIABLES = (
 TAIL_BYTES = 32 * 1024
 LINGER_SECONDS = 5.0  # how long children may outlive the command before they are ended
 GRACE_SECONDS = 2.0  # between TERM and KILL
+STREAMS = ("stdout", "stderr")
 DRAIN_SECONDS = 30.0  # for reading what is left in the pipes after the last process has ended
 
 RECORDER_PRELUDE = "from __future__ import annotations; import _thread, atexit, itertools, os, sys, time\n"
@@ -8940,6 +9531,9 @@ class RunTimeout(BaseException):
     """SIGALRM: the run has taken as long as --timeout allows."""
 
 
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 class SignalHandler:
     """Raises what a signal means, on the main thread. The first one that ends the measurement is the only one: while
     the probe obeys it or cleans up, `deaf` is true, so that no process and no file is left behind."""
@@ -8958,6 +9552,8 @@ class SignalHandler:
     def install(self) -> None:
         """Handle the signals that are not ignored already (by nohup, say)."""
         self.deaf = False
+        # Whoever started the probe may ignore this one, and the exit status of every child would be lost.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, self)
         for number in ENDING_SIGNALS:
             if signal.getsignal(number) != signal.SIG_IGN:
@@ -8968,9 +9564,6 @@ class SignalHandler:
         """Once all is done: a signal that meets Python while it shuts down would change the exit code."""
         for number in ENDING_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-
-
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 SIGNALS = SignalHandler()
@@ -9017,7 +9610,19 @@ class Workspace:
     def remove(self) -> None:
         for cleanup in self.cleanups:
             cleanup()
-        shutil.rmtree(self.root, ignore_errors=True)
+        remove_tree(self.root)
+
+
+def remove_tree(root: str) -> None:
+    """Remove a private directory, with the folders in it that the program made read-only."""
+    shutil.rmtree(root, ignore_errors=True)
+    for folder, names, _ in os.walk(root):  # empty unless something is left
+        for name in names:
+            path = os.path.join(folder, name)
+            if not os.path.islink(path):
+                with contextlib.suppress(OSError):
+                    os.chmod(path, 0o700)
+    shutil.rmtree(root, ignore_errors=True)
 
 
 def write_file(path: str, data: bytes) -> None:
@@ -9044,12 +9649,12 @@ def private_write(path: str) -> typing.Iterator[None]:
 class SampleFolder:
     """The private caches of one sample, shared by its runs, and the directories that the probe made for it."""
 
-    def __init__(self, workspace: Workspace, index: int) -> None:
+    def __init__(self, workspace: Workspace, name: str) -> None:
         self.workspace = workspace
-        self.path = os.path.join(workspace.root, str(index))
+        self.path = os.path.join(workspace.root, name)
         self.held: list[int] = []
-        for name in ("", "warp", "root", "cuda", "tmp", "twins"):
-            make_folder(os.path.join(self.path, name))
+        for part in ("", "warp", "root", "cuda", "tmp", "twins"):
+            make_folder(os.path.join(self.path, part))
 
     def environment(self, base: dict[str, str], inherit_tmpdir: bool) -> dict[str, str]:
         """`base` with the private cache variables."""
@@ -9061,15 +9666,24 @@ class SampleFolder:
             found["TMPDIR"] = os.path.join(self.path, "tmp")
         return found
 
-    def inject(self, run: RunKind, options: dict[str, str]) -> tuple[str, str]:
+    def records(self, run: RunKind) -> str:
+        """The folder of the records of one run."""
+        return os.path.join(self.path, run.value, "records")
+
+    def inject(
+        self, run: RunKind, options: dict[str, str], architecture: Architecture | None = None
+    ) -> tuple[str, str]:
         """Write the sitecustomize of one run, which sets `options` of Warp. Returns the folder for PYTHONPATH and the
         folder of the records."""
         folder = os.path.join(self.path, run.value, "inject")
-        records = os.path.join(self.path, run.value, "records")
+        records = self.records(run)
         make_folder(folder)
         make_folder(records)
         script = os.path.abspath(__file__)
-        config = {"inject": folder, "records": records, "sample": self.path, "script": script, "set": options}
+        config: dict[str, Any] = {"inject": folder, "records": records, "sample": self.path, "script": script}
+        config["set"] = options
+        if architecture is not None:
+            config["cuda_arch"] = [architecture.number, architecture.suffix]
         text = SITECUSTOMIZE.format(
             script=script, code=self.workspace.code, source=self.workspace.source, config=config
         )
@@ -9095,7 +9709,7 @@ class SampleFolder:
         for path in sorted(self.made_for_the_program(), key=len, reverse=True):
             with contextlib.suppress(OSError):  # the program put something there, or removed it itself
                 os.rmdir(path)
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_tree(self.path)
 
     def made_for_the_program(self) -> set[str]:
         """The directories that the recorder says to have made, whether or not their run got to its end."""
@@ -9170,7 +9784,7 @@ class OutputReader(threading.Thread):
     def __init__(self, stream: IO[bytes], private: str, keep: IO[bytes] | None, echo: bool) -> None:
         super().__init__(daemon=True)
         self.stream = stream
-        self.private = private.encode()
+        self.private = os.fsencode(private)
         self.echo = echo
         self.keep = keep
         self.problem: str | None = None  # why `keep` lacks a part of the stream
@@ -9314,6 +9928,8 @@ def execute(
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         end_descendants()
+        if process.poll() is None:  # on a system without /proc
+            os.killpg(process.pid, signal.SIGKILL)
         for reader in (stdout, stderr):
             reader.finish()
     if timed_out:
@@ -9324,9 +9940,6 @@ def execute(
         timed_out=timed_out,
     )
     return Executed(origin, milliseconds(wall), exit_status, stdout, stderr, tuple(survivors))
-
-
-STREAMS = ("stdout", "stderr")
 
 
 def open_log(folder: str | None, name: str) -> IO[bytes] | None:
@@ -9427,10 +10040,9 @@ def end_descendants() -> None:
 def user_cache_listing(environment: dict[str, str]) -> dict[str, int]:
     """The user's own Warp and CUDA driver caches: path to modification time in ns, two levels deep."""
     home = environment.get("HOME") or os.path.expanduser("~")
-    folders = [
-        os.path.join(environment.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "warp"),
-        os.path.join(home, ".nv", "ComputeCache"),
-    ]
+    folders = [os.path.join(home, ".cache", "warp"), os.path.join(home, ".nv", "ComputeCache")]
+    if environment.get("XDG_CACHE_HOME"):  # a child that has lost this variable too uses the first of them
+        folders.append(os.path.join(environment["XDG_CACHE_HOME"], "warp"))
     folders += [environment[name] for name in ("WARP_CACHE_PATH", "CUDA_CACHE_PATH") if environment.get(name)]
     found: dict[str, int] = {}
     for folder in folders:
@@ -9461,15 +10073,6 @@ class Checked:
     gaps: tuple[Gap, ...]
     notices: tuple[Notice, ...]
     not_cold: tuple[str, ...]
-
-
-def same_identity(record: LogRecord, load: Load) -> bool:
-    """Whether a log line can be the one of a recorded load."""
-    return (
-        record.name == load.name
-        and record.device == load.device
-        and (record.hash is None or load.hash is None or load.hash.startswith(record.hash))
-    )
 
 
 def load_from_log(record: LogRecord) -> Load:
@@ -9529,9 +10132,19 @@ def unrecorded_process(loads: Sequence[Load]) -> Process:
     )
 
 
-def directory_matches(name: str, module: str, digest: str | None) -> bool:
-    """Whether a module directory `wp_NAME[_HASH7]` belongs to a module; names are not always kept letter by letter."""
-    return bool(digest and name.endswith(f"_{digest[:7]}")) or name == f"wp_{module}"
+class Directories:
+    """The module directories `wp_NAME[_HASH7]` that loads explain; names are not always kept letter by letter."""
+
+    def __init__(self, loads: Iterable[Load | LogRecord]) -> None:
+        self.digests: set[str] = set()
+        self.names: set[str] = set()
+        for load in loads:
+            self.names.add(f"wp_{load.name}")
+            self.digests.update([load.hash[:7]] if load.hash else [])
+
+    def without(self, names: Iterable[str]) -> list[str]:
+        """Those of `names` that no load explains."""
+        return [name for name in names if name not in self.names and name.rpartition("_")[2] not in self.digests]
 
 
 def log_only_loads(
@@ -9539,11 +10152,15 @@ def log_only_loads(
 ) -> list[Load]:
     """Loads that the output shows and no recorder saw. A line that repeats one (a test report, say) is no load, nor is
     one that neither a cache directory nor a gap in the recording can explain: programs print look-alikes."""
+    known: dict[tuple[str, str], set[str | None]] = {}
+    for load in loads:
+        known.setdefault((load.name, load.device), set()).add(load.hash)
     unmatched: dict[LogRecord, None] = {}
     for record in records:
-        if any(same_identity(record, load) for load in loads):
+        hashes = known.get((record.name, record.device), set())
+        if hashes and (record.hash is None or any(found is None or found.startswith(record.hash) for found in hashes)):
             continue
-        if gap or any(directory_matches(name, record.name, record.hash) for name in directories):
+        if gap or len(Directories([record]).without(directories)) < len(directories):
             unmatched[dataclasses.replace(record, line=0)] = None
     return [load_from_log(record) for record in unmatched]
 
@@ -9555,6 +10172,18 @@ def foreign_cached_loads(processes: Sequence[Process]) -> list[str]:
     ours = {(load.name, (load.hash or "")[:7]) for load in built}
     cached = [(load.name, (load.hash or "")[:7]) for load in every if load.status is Status.CACHED]
     return [f"{name} {digest}" for name, digest in cached if (name, digest) not in ours]
+
+
+BLINDING_GAPS = frozenset(
+    {
+        GapReason.NOT_RECORDED,
+        GapReason.ISOLATED_PYTHON,
+        GapReason.DROPPED_ENVIRONMENT,
+        GapReason.CHILD_NOT_RECORDED,
+        GapReason.UNSUPPORTED_WARP,
+        GapReason.RECORD_TRUNCATED,
+    }
+)
 
 
 def check_run(
@@ -9570,7 +10199,7 @@ def check_run(
         gaps.append(root_gap(command))
     loads = [load for process in read.processes for load in process.loads]
     fresh = [name for name in found if name not in set(known)]
-    unexplained = [name for name in fresh if not any(directory_matches(name, load.name, load.hash) for load in loads)]
+    unexplained = Directories(loads).without(fresh)
     records = executed.stdout.records + executed.stderr.records
     blind = any(gap.reason in BLINDING_GAPS for gap in gaps)
     extra = log_only_loads(records, loads, unexplained, blind)
@@ -9578,18 +10207,17 @@ def check_run(
     if extra:
         processes = (*processes, unrecorded_process(extra))
         gaps.append(Gap(GapReason.LOG_ONLY_LOADS, None, f"{len(extra)} loads are known only from lines of the output"))
-        unexplained = [
-            name for name in unexplained if not any(directory_matches(name, load.name, load.hash) for load in extra)
-        ]
+        unexplained = Directories(extra).without(unexplained)
     if unexplained:
         text = f"{len(unexplained)} module directories that no recorded load explains: {', '.join(unexplained[:5])}"
         gaps.append(Gap(GapReason.UNEXPLAINED_CACHE_ENTRY, None, text))
     if not any(process.cache_events for process in processes):
+        there = {name.rpartition("_")[2] for name in found}.union(found)
         missing = sorted(
             {
                 f"{load.name} {load.hash[:7]}"
                 for load in loads
-                if load.is_build and load.hash and not any(directory_matches(n, load.name, load.hash) for n in found)
+                if load.is_build and load.hash and there.isdisjoint({load.hash[:7], f"wp_{load.name}"})
             }
         )
         if missing:
@@ -9614,20 +10242,8 @@ def check_run(
         ),
         cross_check=CrossCheck(len(records), len(extra), len(found), tuple(unexplained)),
     )
-    foreign = foreign_cached_loads(processes) if kind is RunKind.COLD else []
+    foreign = foreign_cached_loads(processes) if kind in (RunKind.COLD, RunKind.OFFLINE) else []
     return Checked(run, tuple(gaps), tuple(notices), tuple(foreign))
-
-
-BLINDING_GAPS = frozenset(
-    {
-        GapReason.NOT_RECORDED,
-        GapReason.ISOLATED_PYTHON,
-        GapReason.DROPPED_ENVIRONMENT,
-        GapReason.CHILD_NOT_RECORDED,
-        GapReason.UNSUPPORTED_WARP,
-        GapReason.RECORD_TRUNCATED,
-    }
-)
 
 
 def root_gap(command: Sequence[str]) -> Gap:
@@ -9676,11 +10292,16 @@ class Revision:
     inside: str
 
 
+# What a hook of git passes on: with these, git would act on that repository and index wherever it runs.
+GIT_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+
+
 def git(directory: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run git in a directory, hooks off. Raises InputError where there is no git."""
     try:
         return subprocess.run(
             ["git", "-C", directory, "-c", f"core.hooksPath={os.devnull}", *words],
+            env={name: value for name, value in os.environ.items() if name not in GIT_VARIABLES},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -9695,9 +10316,8 @@ def find_revision(option: str, name: str, directory: str) -> Revision:
     """The commit that a revision names. Raises InputError if there is none."""
     inside = git(directory, "rev-parse", "--show-prefix")
     if inside.returncode:
-        raise InputError(
-            f"{option} {name}: {directory} is in no working tree of git; change to one, or give directories"
-        )
+        reason = " ".join(inside.stderr.split()[:30])
+        raise InputError(f"{option} {name}: {directory} is in no working tree that git reads ({reason}); change to one")
     commit = git(directory, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if commit.returncode:
         raise InputError(f"{option} {name}: git knows no such revision here; name a commit, branch or tag, or fetch it")
@@ -9721,11 +10341,11 @@ def check_out(revision: Revision, workspace: Workspace, arm: str) -> str:
 
 
 def forget_tree(directory: str, path: str) -> None:
-    """Remove a temporary working tree, also one that was left half made, and what git knows of it."""
-    # Forced twice: git locks a tree while it makes it.
-    git(directory, "worktree", "remove", "--force", "--force", path)
-    shutil.rmtree(path, ignore_errors=True)
-    git(directory, "worktree", "prune")
+    """Remove a temporary working tree, also one that was left half made, and what git knows of it; no other one."""
+    # Forced twice: git locks a tree while it makes it. A tree that is half made can only be removed once it is gone.
+    if git(directory, "worktree", "remove", "--force", "--force", path).returncode:
+        shutil.rmtree(path, ignore_errors=True)
+        git(directory, "worktree", "remove", "--force", "--force", path)
 
 
 def interleave(arms: Sequence[Measurer], samples: int) -> None:
@@ -9870,7 +10490,7 @@ MODULE_LEVERS = frozenset(LEVER_RISKS) - {"use_precompiled_headers"}
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """What one lever buys. `skipped` and `failed` say why there is no comparison; `moved` counts identities."""
+    """What one lever buys. `skipped` and `failed` say why there is no comparison."""
 
     lever: Lever
     skipped: str | None
@@ -9997,7 +10617,7 @@ def render_ledger(ledger: Ledger, style: TextFormat) -> str:
     tables = [
         Table(
             "Ledger (medians in ms, before and after)",
-            ("lever", "cold modules", "elapsed", "n", "hashes moved", "launches", "output", "verdict"),
+            ("lever", "cold modules", "elapsed", "warm run", "n", "hashes moved", "launches", "output", "verdict"),
             tuple(_ledger_cells(row.lever, row.comparison) for row in tried if row.comparison),
         ),
         Table(
@@ -10043,6 +10663,7 @@ def _ledger_cells(lever: Lever, comparison: Comparison) -> tuple[str, ...]:
         lever.text,
         _before_after(comparison, Metric.COLD_MODULE),
         _before_after(comparison, elapsed) if elapsed else "-",
+        _before_after(comparison, Metric.WARM_WALL),
         f"{comparison.n.baseline}, {comparison.n.candidate}",
         moved,
         {True: "the same", False: "changed", None: "not verified"}[topology],
@@ -10086,6 +10707,7 @@ class MeasureOptions:
     echo: bool
     demo: bool
     set: dict[str, str]
+    architectures: tuple[Architecture, ...] = ()
     revision: str | None = None
     shown_cwd: str | None = None  # what stands for `cwd` in the report, where that is a directory of the probe's own
     varied: tuple[Varied, ...] = ()
@@ -10101,6 +10723,7 @@ class Measurement:
     samples: list[Sample]
     gaps: dict[Gap, None]
     notices: dict[Notice, None]
+    offline: dict[str, OfflineMeasurement] = dataclasses.field(default_factory=dict)
     stderr_tail: tuple[str, ...] = ()
 
     def report_options(self) -> Options:
@@ -10121,8 +10744,6 @@ class Measurement:
         """The report of everything that is there."""
         samples = tuple(self.samples)
         first = next((sample.cold for sample in samples if sample.complete and sample.cold is not None), None)
-        processes = first.processes if first is not None else ()
-        recorded = [process for process in processes if process.pid]
         return Report(
             schema=REPORT_SCHEMA,
             schema_version=SCHEMA_VERSION,
@@ -10133,19 +10754,25 @@ class Measurement:
             label=self.options.label,
             options=self.report_options(),
             environment=dataclasses.replace(self.environment, load_average_end=load_average()),
-            coverage=Coverage(
-                processes=len(recorded),
-                used_warp=sum(process.warp is not None for process in recorded),
-                ended_cleanly=sum(process.end is not ProcessEnd.UNRECORDED for process in recorded),
-                gaps=tuple(self.gaps),
-            ),
+            coverage=coverage_of(first, tuple(self.gaps)),
             samples=samples,
             summary=summarise(samples),
             identities=identity_records(samples),
             findings=findings(samples, tuple(self.gaps)),
             warnings=(*self.notices, *exact_differences(samples)),
-            offline={},
+            offline={device: block.block() for device, block in self.offline.items()},
         )
+
+
+def coverage_of(run: Run | None, gaps: tuple[Gap, ...]) -> Coverage:
+    """What the recorder saw in the first complete run, and what it could not see in any."""
+    recorded = [process for process in run.processes if process.pid] if run is not None else []
+    return Coverage(
+        processes=len(recorded),
+        used_warp=sum(process.warp is not None for process in recorded),
+        ended_cleanly=sum(process.end is not ProcessEnd.UNRECORDED for process in recorded),
+        gaps=gaps,
+    )
 
 
 def load_average() -> float | None:
@@ -10229,9 +10856,9 @@ class Progress:
         self.terminal = sys.stderr.isatty()
         self.estimated = False
 
-    def begin(self, index: int, kind: RunKind) -> None:
+    def begin(self, index: int, what: str) -> None:
         if self.terminal:
-            self.write(f"\r{self.arm}sample {index}/{self.samples} {kind.value}: running ...\x1b[K")
+            self.write(f"\r{self.arm}sample {index}/{self.samples} {what}: running ...\x1b[K")
 
     def end(self, index: int, run: Run) -> None:
         builds = plural(run.builds, "build")
@@ -10239,6 +10866,17 @@ class Progress:
         if not self.estimated and run.kind is RunKind.COLD and not run.exit.timed_out:
             self.estimated = True
             text += f" (all {self.arm}samples: up to {2 * self.samples * run.wall_ms / 1000:.0f} s)"
+        self.write_line(text)
+
+    def end_offline(self, index: int, device: str, run: Run) -> None:
+        loads = [load for process in run.processes for load in process.loads if load.kind is LoadKind.OFFLINE]
+        counts = collections.Counter(load.status.value for load in loads)
+        told = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing compiled"
+        self.write_line(
+            f"{self.arm}sample {index}/{self.samples} {run.kind.value} {device}: {run.wall_ms / 1000:.1f} s, {told}"
+        )
+
+    def write_line(self, text: str) -> None:
         self.write(f"\r{text}\x1b[K\n" if self.terminal else f"{text}\n")
 
     @staticmethod
@@ -10249,6 +10887,166 @@ class Progress:
         except OSError:
             # That nobody reads the progress does not end the measurement.
             discard(sys.stderr)
+
+
+# -- offline: what the command would build on a CUDA architecture ------------------------------------------------------
+
+OFFLINE_SINCE = (1, 12)  # the first release of Warp that compiles for CUDA without a driver, officially
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A CUDA architecture: the number, and the suffix of architecture-specific code ("a", "f" or none)."""
+
+    number: int
+    suffix: str
+
+    @property
+    def device(self) -> str:
+        return f"sm_{self.number}{self.suffix}"
+
+
+def architecture_from(text: str) -> Architecture:
+    """An architecture as a user writes it: 90, sm_90, 90a. Raises ArgumentTypeError."""
+    found = re.fullmatch(r"(?:sm_?)?(\d{2,3})([af]?)", text.strip().lower())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no CUDA architecture; write it as 90, 90a or sm_90")
+    architecture = Architecture(int(found[1]), found[2])
+    least = {"a": 90, "f": 100}.get(architecture.suffix, 0)
+    if architecture.number < least:
+        raise argparse.ArgumentTypeError(f"{text}: the suffix {architecture.suffix} exists from sm_{least} on")
+    return architecture
+
+
+def check_architectures(architectures: Sequence[Architecture], read: ReadRun) -> None:
+    """Whether the Warp of the target can compile for all of them. Raises InputError."""
+    options = " ".join(f"--cuda-arch {architecture.device}" for architecture in architectures)
+    if read.cuda_archs is None:
+        raise InputError(f"{options}: no Warp was initialised in the first run, so there is nothing to compile")
+    version = read.versions[0] if read.versions else "?"
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OFFLINE_SINCE:
+        raise InputError(
+            f"{options}: Warp {version} of the target cannot compile for CUDA without a GPU; use Warp 1.12 or newer"
+        )
+    if not read.cuda_archs:
+        raise InputError(
+            f"{options}: Warp {version} of the target was built without CUDA; use a build with CUDA, as on PyPI"
+        )
+    for architecture in architectures:
+        if architecture.number not in read.cuda_archs:
+            supported = ", ".join(map(str, read.cuda_archs))
+            raise InputError(
+                f"--cuda-arch {architecture.device}: Warp {version} of the target does not support it; its CUDA toolkit"
+                f" {read.toolkit} compiles for {supported}"
+            )
+
+
+@dataclass
+class OfflineMeasurement:
+    """What has been measured so far for one architecture; the runs of its samples are views on the device."""
+
+    toolkit: str | None = None
+    samples: list[Sample] = dataclasses.field(default_factory=list)
+    gaps: dict[Gap, None] = dataclasses.field(default_factory=dict)
+    notices: dict[Notice, None] = dataclasses.field(default_factory=dict)
+
+    def block(self) -> OfflineBlock:
+        """The block of the report."""
+        samples = tuple(self.samples)
+        counted = tuple(map(counted_sample, samples))
+        first = next((sample.cold for sample in samples if sample.complete), None)
+        gaps = tuple(self.gaps)
+        return OfflineBlock(
+            toolkit=self.toolkit,
+            coverage=coverage_of(first, gaps),
+            samples=samples,
+            summary=summarise(counted),
+            identities=identity_records(counted),
+            findings=findings(counted, gaps),
+            warnings=(*self.notices, *exact_differences(counted)),
+        )
+
+
+def on_device(run: Run) -> Run:
+    """An offline run as seen from the device: its offline loads and nothing of the CPU; it lasts as long as they do."""
+    processes = []
+    for process in run.processes:
+        loads = tuple(load for load in process.loads if load.kind is LoadKind.OFFLINE)
+        processes.append(
+            dataclasses.replace(
+                process,
+                loads=loads,
+                phases=None,
+                hash_ms=math.fsum(load.hash_ms for load in loads),
+                hashings=sum(load.hash_ms > 0 for load in loads),
+            )
+        )
+    spans = [
+        (load.start_ms - load.hash_ms, load.end_ms)
+        for process in processes
+        for load in process.loads
+        if load.start_ms is not None and load.end_ms is not None
+    ]
+    return dataclasses.replace(run, processes=tuple(processes), wall_ms=union_ms(spans))
+
+
+def _cpu_identities(run: Run) -> list[Identity]:
+    return sorted(
+        (Identity(load.name, load.hash, load.device, load.block_dim) for load in builds_of(run)),
+        key=lambda identity: str(tuple(identity)),
+    )
+
+
+def _cpu_launches(run: Run) -> collections.Counter[tuple[str, str, tuple[int, ...], bool]]:
+    """Launches by module, kernel, dim and adjoint flag; not by device, which an offline run has another one for."""
+    found: collections.Counter[tuple[str, str, tuple[int, ...], bool]] = collections.Counter()
+    for process in run.processes:
+        for entry in process.launches.entries:
+            kernel = process.launches.kernels[entry.kernel]
+            found[kernel.module, kernel.key, entry.dim, entry.adjoint] += entry.count
+    return found
+
+
+class OfflineEstimate(threading.Thread):
+    """Watches the records of an offline run, and says after its first module how long all offline runs may take."""
+
+    def __init__(self, records: str, private: str, loads: int, runs: int) -> None:
+        super().__init__(daemon=True)
+        self.records = records
+        self.private = private
+        self.loads = loads
+        self.runs = runs
+        self.over = threading.Event()
+
+    def __enter__(self) -> None:
+        if self.runs:
+            self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        if self.runs:
+            self.join()
+
+    def run(self) -> None:
+        while not self.over.wait(0.5):
+            first = self.first_load()
+            if first is not None:
+                seconds = (first["end"] - first["start"]) / 1e9
+                least = max(1, self.loads) * seconds * self.runs
+                Progress.write(
+                    f"the first module took {seconds:.1f} s for {first['device']}; with {self.loads} builds on the CPU"
+                    f" all offline runs may compile for about {least:.0f} s, more with several block_dims\n"
+                )
+                return
+
+    def first_load(self) -> dict[str, Any] | None:
+        for name in os.listdir(self.records) if os.path.isdir(self.records) else ():
+            if name.endswith(".rec"):
+                file = read_record_file(os.path.join(self.records, name), Catalog(), [self.private])
+                loads = [line for line in file.of("load") if line["kind"] == "offline"] if file is not None else []
+                if loads:
+                    return loads[0]
+        return None
 
 
 class Measurer:
@@ -10278,6 +11076,10 @@ class Measurer:
         for index in range(1, self.options.samples + 1):
             self.sample(index)
         self.check_warp()
+        for architecture in self.options.architectures:
+            for index in range(1, self.options.samples + 1):
+                self.offline_sample(index, architecture)
+                self.save(self.measurement.report())
 
     def check_warp(self) -> None:
         """Raises UnverifiedError where a Warp was used that the recorder cannot hook."""
@@ -10291,12 +11093,12 @@ class Measurer:
         self.save(self.measurement.report())
 
     def take(self, index: int) -> None:
-        folder = SampleFolder(self.workspace, index)
+        folder = SampleFolder(self.workspace, str(index))
         sample = Sample(index=index, complete=False, cold=None, warm=None, settle=None)
         self.measurement.samples.append(sample)
         known: list[str] = []
         try:
-            for kind in RunKind:
+            for kind in (RunKind.COLD, RunKind.WARM, RunKind.SETTLE):
                 if kind is RunKind.SETTLE and not (sample.warm is not None and sample.warm.builds):
                     continue
                 run, known, problem = self.run(index, kind, folder, known)
@@ -10313,12 +11115,31 @@ class Measurer:
         self, index: int, kind: RunKind, folder: SampleFolder, known: list[str]
     ) -> tuple[Run, list[str], ProbeError | None]:
         """One run and its checks; the error, if any, is returned so that the run itself is kept."""
-        self.progress.begin(index, kind)
-        inject, records = folder.inject(kind, self.options.set)
+        self.progress.begin(index, kind.value)
+        checked, read, found, problem = self.execute_and_check(index, kind, folder, known)
+        self.note(checked, read)
+        run = checked.run
+        self.progress.end(index, run)
+        if problem is None and kind is RunKind.COLD and index == 1 and self.options.architectures:
+            check_architectures(self.options.architectures, read)
+        return run, found, problem
+
+    def execute_and_check(
+        self,
+        index: int,
+        kind: RunKind,
+        folder: SampleFolder,
+        known: list[str],
+        architecture: Architecture | None = None,
+    ) -> tuple[Checked, ReadRun, list[str], ProbeError | None]:
+        """Run the command with the recorder, and hold its records against its output and the caches."""
+        inject, records = folder.inject(kind, self.options.set, architecture)
         environment = folder.environment(self.base, self.options.inherit_tmpdir)
         environment["PYTHONPATH"] = os.pathsep.join(
             [inject] + ([environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else [])
         )
+        if kind in (RunKind.OFFLINE, RunKind.OFFLINE_WARM):
+            environment["CUDA_VISIBLE_DEVICES"] = ""  # a prediction, also where there is a device
         before = user_cache_listing(self.base)
         executed = execute(
             with_injection(self.command(), inject),
@@ -10338,11 +11159,55 @@ class Measurer:
         folder.between_runs()
         found = folder.module_directories()
         checked = check_run(kind, executed, read, self.options.command, known, found)
-        self.note(checked, read)
-        run = checked.run
-        self.progress.end(index, run)
         problem = self.refused(read) or self.problem(index, kind, checked, executed, before != after)
-        return run, found, problem
+        return checked, read, found, problem
+
+    def offline_sample(self, index: int, architecture: Architecture) -> None:
+        """One offline run from empty caches and one from those it filled; both are kept as views on the device."""
+        device = architecture.device
+        block = self.measurement.offline.setdefault(device, OfflineMeasurement())
+        folder = SampleFolder(self.workspace, f"{index}-{device}")
+        sample = Sample(index=index, complete=False, cold=None, warm=None, settle=None)
+        block.samples.append(sample)
+        known: list[str] = []
+        try:
+            for name, kind in (("cold", RunKind.OFFLINE), ("warm", RunKind.OFFLINE_WARM)):
+                self.progress.begin(index, f"{kind.value} {device}")
+                runs = self.options.samples * len(self.options.architectures) if kind is RunKind.OFFLINE else 0
+                with OfflineEstimate(folder.records(kind), self.workspace.root, self.expected_loads(), runs):
+                    checked, read, known, problem = self.execute_and_check(index, kind, folder, known, architecture)
+                block.toolkit = read.toolkit
+                block.gaps.update(dict.fromkeys(checked.gaps))
+                run = checked.run
+                block.notices.update(dict.fromkeys((*checked.notices, *self.offline_differences(index, run))))
+                done: dict[str, Any] = {name: on_device(run)}
+                sample = block.samples[-1] = dataclasses.replace(sample, **done)
+                self.progress.end_offline(index, device, run)
+                if problem is not None:
+                    raise problem
+            block.samples[-1] = dataclasses.replace(sample, complete=True)
+        finally:
+            folder.close()
+
+    def expected_loads(self) -> int:
+        """How many modules the cold run of the first sample built."""
+        cold = self.measurement.samples[0].cold
+        return cold.builds if cold is not None else 0
+
+    def offline_differences(self, index: int, run: Run) -> list[Notice]:
+        """Whether the command did the same on the CPU as in the normal cold run of this sample."""
+        normal = self.measurement.samples[index - 1].cold
+        if run.kind is not RunKind.OFFLINE or normal is None or run.exit != normal.exit:
+            return []
+        differs = [
+            what
+            for what, figure in (("modules built", _cpu_identities), ("launches", _cpu_launches))
+            if figure(run) != figure(normal)
+        ]
+        text = (
+            f"sample {index}: the offline run differs from the cold run on the CPU in the {' and the '.join(differs)}"
+        )
+        return [Notice("offline-run-differs", text)] if differs else []
 
     def command(self) -> list[str]:
         if not self.options.demo:
@@ -10611,12 +11476,15 @@ def common_options(arguments: argparse.Namespace) -> MeasureOptions:
         echo=arguments.echo,
         demo=arguments.demo,
         set=dict(map(config_assignment, arguments.set)),
+        architectures=tuple(dict.fromkeys(getattr(arguments, "cuda_arch", ()))),
     )
 
 
 def command_measure(arguments: argparse.Namespace) -> ExitCode:
     """Measure, save after each sample, print; whatever ended it early is raised after that."""
     options = measure_options(arguments)
+    if arguments.on is not None and arguments.on not in options.architectures:
+        raise InputError(f"--on {arguments.on.device}: add --cuda-arch {arguments.on.device} to measure it")
     gates = measure_gates(arguments)
     save = json_target(options.json)
     measurer = None
@@ -10628,9 +11496,13 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
     finally:
         if measurer is not None:
             report = measurer.measurement.report()
-            violations = gate_violations(report, gates)
+            if arguments.on is not None and arguments.on.device in report.offline:
+                judged = offline_report(report, arguments.on.device, "the report")
+            else:
+                judged = report
+            violations = gate_violations(judged, gates)
             publish(measurer.measurement, report, save, TextFormat(arguments.format), violations)
-    undecided = undecided_gates(report, gates)
+    undecided = undecided_gates(judged, gates)
     report_gates(violations, undecided)
     codes = [ExitCode.GATE_EXCEEDED] * bool(violations) + [ExitCode.EVIDENCE_MISSING] * bool(undecided)
     return winning_exit_code(codes)
@@ -10896,6 +11768,12 @@ def add_verdict_options(parser: argparse.ArgumentParser) -> None:
         help="compare although this differs: %(choices)s; with host, times are not judged; may be repeated",
     )
     parser.add_argument(
+        "--on",
+        type=architecture_from,
+        metavar="ARCH",
+        help="judge what both reports say of this CUDA architecture (measure --cuda-arch), for example sm_90",
+    )
+    parser.add_argument(
         "--max-regression",
         metavar="PCT",
         type=percentage,
@@ -10919,7 +11797,12 @@ def command_compare(args: argparse.Namespace) -> ExitCode:
     if args.json not in (None, "-"):
         refuse_overwriting(args.json, (args.baseline, args.candidate))
     allowed = frozenset(ComparableField(field) for field in args.allow_different)
-    return answer(compare_reports(load_report(args.baseline), load_report(args.candidate), allowed), args)
+    baseline, candidate = load_report(args.baseline), load_report(args.candidate)
+    device = args.on.device if args.on is not None else None
+    if device is not None:
+        baseline = offline_report(baseline, device, printable(args.baseline, 200))
+        candidate = offline_report(candidate, device, printable(args.candidate, 200))
+    return answer(dataclasses.replace(compare_reports(baseline, candidate, allowed), on=device), args)
 
 
 def answer(comparison: Comparison, args: argparse.Namespace) -> ExitCode:
@@ -11062,6 +11945,9 @@ def command_ab(arguments: argparse.Namespace) -> ExitCode:
         for arm, revision, save in zip(arms, revisions, saves, strict=True):
             options = prepare_arm(arm, shared, varied, revision, workspace)
             measurers.append(Measurer(options, workspace, save, arm.name))
+            if revision and os.path.exists(os.path.join(workspace.root, f"tree-{arm.name}", ".gitmodules")):
+                text = f"the submodules of {revision.name} were not checked out"
+                measurers[-1].measurement.notices[Notice("submodules-left-out", text)] = None
         interleave(measurers, shared.samples)
     baseline, candidate = (measurer.measurement.report() for measurer in measurers)
     allowed = frozenset(ComparableField(field) for field in arguments.allow_different)
@@ -11309,9 +12195,24 @@ def add_measure_parser(commands: Any) -> None:
     parser.add_argument("--label", metavar="TEXT", help="a name for this measurement, kept in the report")
     parser.add_argument("--cwd", metavar="DIR", help="run the command in DIR")
     parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
+    parser.add_argument(
+        "--cuda-arch",
+        type=architecture_from,
+        action="append",
+        default=[],
+        metavar="ARCH",
+        help="also measure what the command would build on this CUDA architecture (90, 90a, sm_90), without a GPU;"
+        " repeatable; needs Warp 1.12 or newer",
+    )
     add_run_options(parser)
     add_format_option(parser, list(TextFormat))
     add_gate_options(parser)
+    parser.add_argument(
+        "--on",
+        type=architecture_from,
+        metavar="ARCH",
+        help="hold the limits against what --cuda-arch says of this architecture",
+    )
     add_command(parser, "the program to measure")
     parser.set_defaults(run=command_measure)
 

@@ -212,6 +212,11 @@ class Arm:
         self.requests.flush()
         return int(self.answers.readline())
 
+    def end(self) -> None:
+        """Tell the process to end and wait until it has left the pipes, which the next one opens by the same names."""
+        self.requests.close()
+        self.answers.read()
+
 
 @contextlib.contextmanager
 def deadline(seconds: int, doing: str) -> Iterator[None]:
@@ -249,10 +254,12 @@ def started_arm(bench: Bench, name: str, *, recorded: bool) -> Iterator[Arm]:
     with subprocess.Popen(argv, env=env, **quiet) as process:
         try:
             with contextlib.ExitStack() as stack:
-                yield Arm(*opened(stack))
+                arm = Arm(*opened(stack))
+                yield arm
+                arm.end()
             if recorded:
                 with contextlib.ExitStack() as stack:
-                    opened(stack)
+                    Arm(*opened(stack)).end()
         except BaseException:
             process.terminate()
             raise

@@ -178,6 +178,23 @@ def report(*samples, gaps=(), warnings=(), **changes):
     )
 
 
+def offline_load(name="sim", seed="a", *, block_dim=64, **changes):
+    """A load for sm_90, compiled without a device."""
+    values = {"device": "sm_90", "kind": probe.LoadKind.OFFLINE, "block_dim": block_dim}
+    return load(name, seed, **{**values, **changes})
+
+
+def offline_sample(*processes, index=1, warm_loads=()):
+    """A complete sample of an offline block; its warm run loads `warm_loads`, or nothing."""
+    cold = probe.on_device(run(*processes, kind=probe.RunKind.OFFLINE))
+    return sample(cold, probe.on_device(run(process(warm_loads), kind=probe.RunKind.OFFLINE_WARM)), index=index)
+
+
+def offline_block(*samples, gaps=(), toolkit="13.4"):
+    """The block that `measure --cuda-arch` makes of the samples."""
+    return probe.OfflineMeasurement(toolkit, list(samples), dict.fromkeys(gaps)).block()
+
+
 def full_report():
     """A report in which nothing is null and no list is empty, as far as one report can be so."""
     cause = probe.Cause(
@@ -188,7 +205,7 @@ def full_report():
     built = load(
         phases=phases(60.0, codegen_ms=10.0, lto_ms=20.0, header_ms=40.0, install_ms=1.0, load_ms=2.0, rest_ms=7.0),
         generated_source_bytes=1234,
-        lto=(probe.LtoArtifact("dot_1", 99, 20.0),),
+        lto=(probe.LtoArtifact("dot_1", 99, 20.0, adjoint=True),),
         workers=2,
         in_capture=True,
         option_set=0,
@@ -241,7 +258,7 @@ def full_report():
         options=probe.Options(
             2, 60.0, {"A": "1"}, True, 3, True, {"max_unroll": "4"}, "main", (probe.Varied.TREE, probe.Varied.SET)
         ),
-        offline={"sm_90": {"toolkit": "13.4"}},
+        offline={"sm_90": offline_block(offline_sample(process([offline_load()])))},
     )
     elapsed = dataclasses.replace(made.summary, compile_elapsed_ms=timed(1.0, 2.0))
     where = dataclasses.replace(made.findings[0], module="sim", device="cpu", block_dim=1, avoidable_ms=1.0, see="x.md")

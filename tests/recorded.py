@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import warp_compile_probe as probe
@@ -53,7 +53,7 @@ class Recording:
         monkeypatch.setattr(probe.tempfile, "tempdir", None)
         self.workspace = probe.Workspace()
         self.workspace.prepare()
-        self.sample = probe.SampleFolder(self.workspace, 1)
+        self.sample = probe.SampleFolder(self.workspace, "1")
         self.inject, self.records = self.sample.inject(probe.RunKind.COLD, {})
 
     def environment(self, *paths: str | Path, **changes: str) -> dict[str, str]:
@@ -79,3 +79,9 @@ class Recording:
     def python(self, code: str, *paths: str | Path, **changes: str) -> Recorded:
         """Run `python -c CODE` with the stub of Warp within reach."""
         return self.run([sys.executable, "-c", code], *(paths or (STUB_WARP,)), **changes)
+
+
+def measure_options(**changes) -> probe.MeasureOptions:
+    """The options of a measurement, as a command line without any would give them."""
+    parsed = probe.build_parser().parse_args(["measure", "--", "true"])
+    return replace(probe.measure_options(parsed), **changes)

@@ -121,7 +121,7 @@ USAGE = {
     "no assignment": (["--candidate-env", "A"], "NAME=VALUE"),
     "a private variable": (["--candidate-env", "TMPDIR=/x"], "sets this variable itself"),
     "no option": (["--candidate-set", "no such=1"], "warp.config"),
-    "no repository": (["--baseline-ref", "HEAD"], "no working tree of git"),
+    "no repository": (["--baseline-ref", "HEAD"], "in no working tree that git reads"),
     "an unknown option": (["--candidat", "."], "unrecognized"),
 }
 
@@ -264,6 +264,38 @@ def test_an_interrupted_revision_leaves_nothing(ab, repository, tmp_path, number
     running.communicate(timeout=60)
     assert running.returncode == code
     assert list(tmpdir.iterdir()) == []
+    assert state(repository) == before
+
+
+@needs_git
+@pytest.mark.parametrize("left", ["all of it", "a tree that git cannot read", "nothing but what git knows"])
+def test_only_the_temporary_tree_is_forgotten(repository, tmp_path, left):
+    stale, path = tmp_path / "stale", tmp_path / "tree-baseline"
+    git(repository, "worktree", "add", "--quiet", "--detach", stale)
+    shutil.rmtree(stale)  # on a disk that is not mounted just now, say
+    before = state(repository)
+    git(repository, "worktree", "add", "--quiet", "--detach", "--lock", path)
+    if left == "a tree that git cannot read":
+        (path / ".git").unlink()
+    elif left == "nothing but what git knows":
+        shutil.rmtree(path)
+    probe.forget_tree(str(repository), str(path))
+    assert not path.exists()
+    assert state(repository) == before
+
+
+@needs_git
+def test_the_index_of_a_hook_that_runs_the_probe_stays_as_it_is(repository, monkeypatch):
+    before = state(repository)
+    monkeypatch.setenv("GIT_DIR", str(repository / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(repository / ".git" / "index"))
+    workspace = probe.Workspace()
+    revision = probe.find_revision("--baseline-ref", "HEAD~1", str(repository / "sub"))
+    inside = probe.check_out(revision, workspace, "baseline")
+    assert (Path(inside) / "program.py").read_text() == "print('first')\n"
+    workspace.remove()
+    monkeypatch.delenv("GIT_DIR")
+    monkeypatch.delenv("GIT_INDEX_FILE")
     assert state(repository) == before
 
 

@@ -469,7 +469,7 @@ def test_nested_loops_multiply_and_neighbours_do_not():
 
 
 def read(catalog, *loads):
-    return probe.ReadRun((process(loads),), (), catalog, (), (), None, None, False, ())
+    return probe.ReadRun((process(loads),), (), catalog, (), (), None, None, None, False, ())
 
 
 def test_a_build_that_only_the_warm_run_made_is_compared_with_the_cold_run():

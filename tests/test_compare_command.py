@@ -377,6 +377,9 @@ def test_cut_and_spliced_files_are_refused_or_read(tmp_path_factory, place, spli
 
 
 def test_a_report_survives_being_written_and_read():
-    report = change(BASELINE, offline={"sm_90": {"toolkit": "13.4"}})
+    block = probe.OfflineBlock(
+        "13.4", BASELINE.coverage, BASELINE.samples, BASELINE.summary, BASELINE.identities, BASELINE.findings, ()
+    )
+    report = change(BASELINE, offline={"sm_90": block})
     assert probe.Report.from_json(json.loads(json.dumps(probe.to_json(report)))) == report
     assert dataclasses.is_dataclass(report)

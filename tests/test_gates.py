@@ -12,8 +12,6 @@ from builders import load, process, report, run, sample, warm
 from conftest import PROGRAMS
 from report_builder import make_report
 
-PARSER_ERROR = (probe.InputError, SystemExit)
-
 
 def two_builds(**changes):
     """One module built twice on one block_dim, and at a further one; the warm run builds one of them again."""
@@ -70,7 +68,8 @@ def test_fail_on_takes_several_names_in_one():
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("CS-99", "CS-9"), ("rebuilds", "rebuild"), ("xyzzy", "known are"), ("", "")]
+    ("name", "hint"),
+    [("CS-99", "CS-9"), ("rebuilds", "rebuild"), ("xyzzy", "known are"), ("", "no finding has this name")],
 )
 def test_a_finding_that_does_not_exist_is_refused(name, hint):
     with pytest.raises(probe.InputError, match=hint):

@@ -1,4 +1,4 @@
-"""A measurement that is ended early: nothing of the command survives, nothing is left behind, what is complete is kept."""
+"""A measurement that ends early: nothing of the command survives, nothing is left behind, what is complete is kept."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Started:
         stdout, stderr = self.process.communicate()
         assert self.process.returncode == expect, f"{stdout}\n{stderr}"
         assert [pid for pid in self.pids if is_alive(pid)] == []
-        assert os.listdir(self.temporary) == []
+        assert list(self.temporary.iterdir()) == []
         assert "Traceback" not in stderr
         return stdout, stderr
 

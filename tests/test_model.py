@@ -45,7 +45,7 @@ def one_of_each():
     """One filled value for each field of the data model and each kind of list item."""
     found = {}
     for path, name, value in nodes(FULL):
-        if path and not name.startswith("report.offline.") and value is not None:
+        if path and value is not None:
             owner = typed_owner(path)
             found.setdefault((owner, path[-1] if dataclasses.is_dataclass(owner) else None), (path, name, value))
     return found
@@ -139,7 +139,11 @@ def test_every_missing_and_every_unknown_key_is_refused():
 @pytest.mark.parametrize(
     ("path", "wrong", "expected"),
     [
-        (("samples", 0, "cold", "kind"), "hot", "report.samples[0].cold.kind: expected one of cold, warm, settle;"),
+        (
+            ("samples", 0, "cold", "kind"),
+            "hot",
+            "report.samples[0].cold.kind: expected one of cold, warm, settle, offline, offline-warm;",
+        ),
         (("findings", 0, "kind"), [], "report.findings[0].kind: expected one of redundant, hint; found []"),
         (("summary", "builds"), 1.0, "report.summary.builds: expected int, found float"),
         (("options", "env"), {"A": 1}, "report.options.env.A: expected str, found int"),

@@ -295,6 +295,7 @@ def test_the_ledger_says_before_after_and_verdict(style):
     for words in (
         "4 levers, 2 measured, 3 samples an arm: max_unroll=1 improved the cold start.",
         "4,000 to 2,000",
+        "1,002 to 1,002",
         "3, 3",
         "0 of 1",
         "it cannot matter",

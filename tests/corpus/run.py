@@ -11,6 +11,9 @@ says, a line each:
     Needs: 1.13                                  the program needs this release
     Arguments: ...                               its command line
     Run: together                                it may share a process with others; see together.py
+    Slow: ...                                    it runs only when it is named
+
+The programs of `cuda/` run with `--cuda-arch 90`: what they say is about the offline block (Warp 1.12 and newer).
 
 Every finding that is not expected counts against precision, every expected one that is missing against recall.
 """
@@ -32,6 +35,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 PROGRAMS = FOLDER / "programs"
+CUDA = FOLDER / "cuda"
 SCRIPT = FOLDER.parent.parent / "scripts" / "warp_compile_probe.py"
 TOGETHER = FOLDER / "together.py"
 PER_PROCESS = 10  # programs that share a process
@@ -83,6 +87,12 @@ class Program:
     needs: Release
     arguments: tuple[str, ...]
     together: bool
+    slow: bool = False
+
+    @property
+    def cuda(self) -> bool:
+        """Whether it is about a CUDA architecture."""
+        return CUDA in self.path.parents
 
 
 def read_program(path: Path, name: str, warp: Release) -> Program:
@@ -104,6 +114,7 @@ def read_program(path: Path, name: str, warp: Release) -> Program:
         needs=release(needs[1]) if needs else (1, 10),
         arguments=tuple(arguments[1].split()) if arguments else (),
         together=bool(re.search(r"^Run: together$", text, re.MULTILINE)),
+        slow=bool(re.search(r"^Slow: ", text, re.MULTILINE)),
     )
 
 
@@ -118,10 +129,12 @@ def mark_place(program: Path, mark: str) -> tuple[Path | None, int | None]:
     return path, number
 
 
-def read_programs(warp: Release) -> list[Program]:
-    """All programs that this release of Warp can run, by name."""
-    found = [read_program(path, path.parent.name, warp) for path in sorted(PROGRAMS.glob("*/program.py"))]
-    return [program for program in found if program.needs <= warp]
+def read_programs(warp: Release, named: Sequence[str] = ()) -> list[Program]:
+    """The programs with these names, else all but the slow ones, that this release of Warp can run."""
+    paths = [*sorted(PROGRAMS.glob("*/program.py")), *(sorted(CUDA.glob("*/program.py")) if warp >= (1, 12) else [])]
+    found = [read_program(path, path.parent.name, warp) for path in paths]
+    wanted = [program for program in found if (program.name in named if named else not program.slow)]
+    return [program for program in wanted if program.needs <= warp]
 
 
 @dataclass(frozen=True)
@@ -133,14 +146,21 @@ class Batch:
     rest: Program
 
     @property
+    def cuda(self) -> bool:
+        """Whether its programs are about a CUDA architecture."""
+        return self.programs[0].cuda
+
+    @property
     def name(self) -> str:
         return self.programs[0].name if len(self.programs) == 1 else f"together-{self.programs[0].name}"
 
 
 def batches(programs: Sequence[Program], python: str, warp: Release) -> list[Batch]:
     """Programs that may share a process do so, ten a process, unless one is left alone."""
-    shared = [program for program in programs if program.together]
-    chunks = [shared[start : start + PER_PROCESS] for start in range(0, len(shared), PER_PROCESS)]
+    chunks = []
+    for cuda in (False, True):
+        shared = [program for program in programs if program.together and program.cuda == cuda]
+        chunks += [shared[start : start + PER_PROCESS] for start in range(0, len(shared), PER_PROCESS)]
     rest = read_program(TOGETHER, "together", warp)
     nothing = Program("nothing", TOGETHER, (), (), (), together=False)
     return [
@@ -210,7 +230,8 @@ def measure(batch: Batch, report: Path, echo: bool) -> probe.Report:
         own = ("WARP_", "CUDA_", "PYTEST_")
         environment = {name: value for name, value in os.environ.items() if not name.startswith(own)}
         environment.update(HOME=home, XDG_CACHE_HOME=home, PYTHONDONTWRITEBYTECODE="1")
-        command = [sys.executable, str(SCRIPT), "measure", "--samples", "1", "--json", str(report), "--"]
+        offline = ["--cuda-arch", "90"] if batch.cuda else []
+        command = [sys.executable, str(SCRIPT), "measure", "--samples", "1", *offline, "--json", str(report), "--"]
         done = subprocess.run(
             [*command, *batch.command], check=False, env=environment, capture_output=True, text=True, errors="replace"
         )
@@ -219,6 +240,11 @@ def measure(batch: Batch, report: Path, echo: bool) -> probe.Report:
     if done.returncode != 0:
         raise SystemExit(f"{batch.name}: measure ended with exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return probe.Report.from_json(json.loads(report.read_text(encoding="utf-8")))
+
+
+def judged_report(batch: Batch, report: probe.Report) -> probe.Report:
+    """The report that the programs of a batch are about: itself, or its offline block as one."""
+    return probe.offline_report(report, "sm_90", batch.name) if batch.cuda else report
 
 
 def warp_release(python: str) -> Release:
@@ -254,7 +280,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs to run (default: all)")
     options = parser.parse_args()
     warp = warp_release(options.python)
-    programs = [program for program in read_programs(warp) if not options.names or program.name in options.names]
+    programs = read_programs(warp, options.names)
     outcomes = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
@@ -265,6 +291,7 @@ def main() -> int:
                 report = probe.Report.from_json(json.loads(path.read_text(encoding="utf-8")))
             else:
                 report = measure(batch, path, options.echo)
+            report = judged_report(batch, report)
             judged = judge_batch(batch, probe.findings(report.samples, report.coverage.gaps))
             for outcome in judged:
                 print(f"{outcome.program}: {'' if outcome.wrong else 'ok'}", *outcome.wrong, sep="\n    ", flush=True)

@@ -4,17 +4,18 @@ The first build of a process pays for Warp's precompiled header, so this saves m
 module. Findings about the whole process are its own:
 
 Expect: CS-10 hint module=- at=-
+Expect (<1.18): CS-12 hint module=- at=-
 """
 
 import importlib.util
 import sys
 from pathlib import Path
 
-PROGRAMS = Path(__file__).resolve().parent / "programs"
+FOLDER = Path(__file__).resolve().parent
 
 
 def run(name):
-    path = PROGRAMS / name / "program.py"
+    (path,) = [path for kind in ("programs", "cuda") if (path := FOLDER / kind / name / "program.py").exists()]
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)

@@ -8,7 +8,7 @@ import sys
 modules = sorted(sys.modules)
 customized = sys.modules.get("sitecustomize")
 
-import json  # noqa: E402
+import json
 
 print(
     json.dumps(

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import threading
 import weakref
 
@@ -177,6 +178,7 @@ class Module:
         builder.build_meta()
         if not os.path.exists(folder):
             build.safe_rename(temporary, folder)
+        shutil.rmtree(temporary, ignore_errors=True)
         return True
 
 

@@ -1,0 +1,354 @@
+"""Whole measurements of programs on a stand-in for Warp: cheap, so that many processes, threads and failures fit."""
+
+import shutil
+import sys
+import textwrap
+
+import pytest
+from recorded import STUB_WARP, launch_table
+
+HEADER = """
+import os
+import sys
+import threading
+import warp as wp
+
+@wp.kernel
+def add(x: float):
+    pass
+
+@wp.kernel
+def halve(x: float):
+    pass
+"""
+
+
+class Stub:
+    """Measures programs on a stand-in for Warp, or on one with a few words replaced."""
+
+    def __init__(self, measure, folder):
+        self.measure = measure
+        self.folder = folder
+        self.warp = STUB_WARP
+
+    def change(self, file, *replacements):
+        if self.warp is STUB_WARP:
+            self.warp = self.folder / "warp"
+            shutil.copytree(STUB_WARP, self.warp, ignore=shutil.ignore_patterns("__pycache__"))
+        path = self.warp / "warp" / file
+        text = path.read_text(encoding="utf-8")
+        for old, new in replacements:
+            assert old in text
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
+
+    def __call__(self, body, **how):
+        program = self.folder / "program.py"
+        program.write_text(HEADER + textwrap.dedent(body), encoding="utf-8")
+        return self.measure.command([sys.executable, program], env={"PYTHONPATH": str(self.warp)}, **how)
+
+
+@pytest.fixture
+def stub(measure, tmp_path):
+    return Stub(measure, tmp_path)
+
+
+def cold(measured):
+    return measured.report.samples[0].cold
+
+
+def gaps(measured):
+    return [(gap.reason.value, gap.detail) for gap in measured.report.coverage.gaps]
+
+
+def site(measured, load):
+    line = (measured.argv[-1], load.site.line)
+    with open(line[0], encoding="utf-8") as file:
+        return file.read().splitlines()[line[1] - 1].strip()
+
+
+def test_the_stand_in_is_measured_like_warp(stub):
+    measured = stub(
+        """
+        def main():
+            wp.launch(add, dim=8, inputs=[1.0])
+            wp.launch(halve, dim=(2, 3), inputs=[1.0])
+            recorded = wp.launch(add, dim=4, inputs=[1.0], record_cmd=True)
+            for _ in range(3):
+                recorded.launch()
+            wp.launch(add, dim=8, inputs=[1.0], adjoint=True)
+            wp.launch(add, dim=0, inputs=[1.0])
+
+            @wp.kernel
+            def late(x: float):
+                pass
+
+            wp.launch(late, dim=1, inputs=[1.0])
+
+        main()
+        """
+    )
+    report = measured.report
+    assert (report.summary.builds, report.summary.rebuilds, report.summary.warm_builds) == (2, 1, 0)
+    (process,) = cold(measured).processes
+    assert sorted(launch_table(process.launches)) == [
+        ("add", (4,), False, 3),
+        ("add", (8,), False, 1),
+        ("add", (8,), True, 1),
+        ("halve", (2, 3), False, 1),
+        ("main.<locals>.late", (1,), False, 1),
+    ]
+    assert [site(measured, load) for load in process.loads] == [
+        "wp.launch(add, dim=8, inputs=[1.0])",
+        "wp.launch(late, dim=1, inputs=[1.0])",
+    ]
+    assert all(load.phases.native_ms > 0 and load.phases.codegen_ms > 0 for load in process.loads)
+    assert all(load.generated_source_bytes > 0 for load in process.loads)
+    assert gaps(measured) == []
+
+
+def test_fifty_threads_that_launch(stub):
+    measured = stub(
+        """
+        start = threading.Barrier(50)
+
+        def work(number):
+            start.wait()
+            for _ in range(200):
+                wp.launch(add if number % 2 else halve, dim=number + 1, inputs=[1.0])
+
+        threads = [threading.Thread(target=work, args=[number]) for number in range(50)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        """
+    )
+    for run in (cold(measured), measured.report.samples[0].warm):
+        (process,) = run.processes
+        expected = [("add" if number % 2 else "halve", (number + 1,), False, 200) for number in range(50)]
+        assert sorted(launch_table(process.launches)) == sorted(expected)
+        assert sorted(stream.count for stream in process.launches.streams) == [200] * 50
+        assert len(process.loads) == 1
+    assert gaps(measured) == []
+
+
+def test_two_hundred_children(stub):
+    measured = stub(
+        """
+        wp.launch(add, dim=1, inputs=[1.0])
+        for number in range(200):
+            if not os.fork():
+                wp.launch(add, dim=number + 1, inputs=[1.0])
+                wp.launch(halve, dim=number + 1, inputs=[1.0])
+                os._exit(number)
+            os.wait()
+        """
+    )
+    parent, *children = cold(measured).processes
+    assert launch_table(parent.launches) == [("add", (1,), False, 1)]
+    assert [child.path for child in children] == [f"0.{number}" for number in range(200)]
+    assert [child.exit_code for child in children] == list(range(200))
+    for number, child in enumerate(children):
+        assert sorted(launch_table(child.launches)) == [
+            ("add", (number + 1,), False, 1),
+            ("halve", (number + 1,), False, 1),
+        ]
+    assert measured.report.summary.builds == 1
+    assert gaps(measured) == []
+
+
+def test_children_that_run_at_the_same_time(stub):
+    measured = stub(
+        """
+        import subprocess
+        if len(sys.argv) == 1:
+            children = [subprocess.Popen([sys.executable, __file__, str(number + 1)]) for number in range(12)]
+            sys.exit(any([child.wait() for child in children]))
+        wp.launch(add, dim=int(sys.argv[1]), inputs=[1.0])
+        """
+    )
+    parent, *children = cold(measured).processes
+    assert parent.launches.count == 0
+    # Named in the order of their birth, however they were scheduled.
+    assert [launch_table(child.launches)[0][1] for child in children] == [(number,) for number in range(1, 13)]
+    assert gaps(measured) == []
+
+
+def test_a_process_that_is_killed_keeps_its_launches(stub):
+    measured = stub(
+        """
+        import signal
+        if not os.fork():
+            for number in range(70_000):
+                wp.launch(add, dim=1, inputs=[1.0])
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.wait()
+        """
+    )
+    parent, child = cold(measured).processes
+    assert (child.end.value, child.launches.count) == ("unrecorded", 70_000)
+    assert (parent.end.value, parent.launches.count) == ("exit", 0)
+    assert gaps(measured) == []
+
+
+def test_graphs(stub):
+    measured = stub(
+        """
+        wp.capture_begin()
+        wp.launch(add, dim=8, inputs=[1.0])
+        wp.launch(halve, dim=8, inputs=[1.0])
+        graph = wp.capture_end()
+        for _ in range(3):
+            wp.capture_launch(graph)
+        wp.launch(add, dim=8, inputs=[1.0])
+        """
+    )
+    (process,) = cold(measured).processes
+    assert launch_table(process.launches) == [("add", (8,), False, 4), ("halve", (8,), False, 3)]
+    assert process.launches.count == 7
+
+
+def test_preloading_with_threads(stub):
+    measured = stub(
+        """
+        def preload():
+            wp.force_load(max_workers=2)
+
+        preload()
+        wp.launch(add, dim=8, inputs=[1.0])
+        """
+    )
+    preloaded, launched = cold(measured).processes[0].loads
+    assert site(measured, preloaded) == "wp.force_load(max_workers=2)"
+    assert (preloaded.site.function, preloaded.workers, preloaded.block_dim) == ("preload", 2, 256)
+    assert (launched.workers, launched.block_dim) == (None, 1)
+    assert measured.report.summary.variants == 1
+
+
+def test_a_build_that_fails(stub):
+    measured = stub(
+        """
+        @wp.kernel
+        def bad(x: float):
+            '#error'
+
+        try:
+            wp.launch(bad, dim=8, inputs=[1.0])
+        except RuntimeError as error:
+            print(error)
+        """
+    )
+    (load,) = cold(measured).processes[0].loads
+    assert (load.status.value, load.error) == ("error", "RuntimeError('CPU kernel build failed')")
+    assert measured.report.summary.error_loads == 1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A Warp that is not understood
+# ---------------------------------------------------------------------------------------------------------------------
+
+LAUNCH = 'wp.launch(add, dim=8, inputs=[1.0])\nprint("done")'
+CONTEXT, BUILD, TYPES = "_src/context.py", "_src/build.py", "_src/types.py"
+CHANGES = {
+    "a load with other names": (
+        [(CONTEXT, "active_block_dim", "wanted_block_dim")],
+        "unsupported-warp: no loads can be recorded in Warp 1.19.0: use Warp 1.10 to 1.19",
+    ),
+    "a load without a hash": (
+        [(CONTEXT, "module_hash", "content_hash")],
+        "hook-failed: start of a load: KeyError('module_hash')",
+    ),
+    "an executable without a hash": (
+        [
+            (CONTEXT, "self.module_hash = module_hash", "self.hash = module_hash"),
+            (CONTEXT, ".module_hash ==", ".hash =="),
+        ],
+        "hook-failed: executable module: AttributeError",
+    ),
+    "launches that end elsewhere": (
+        [(CONTEXT, "invoke(", "dispatch(")],
+        "unsupported-warp: no launches can be recorded in Warp 1.19.0: use Warp 1.10 to 1.19",
+    ),
+    "no hasher": ([(CONTEXT, "ModuleHasher", "ContentHasher")], "hook-failed: patch_hasher: AttributeError"),
+    "a hasher without hash_function": (
+        [(CONTEXT, "hash_function", "digest_function")],
+        "hook-failed: hook of ModuleHasher.hash_function: LookupError('there is none')",
+    ),
+    "a hasher that keeps its hash elsewhere": (
+        [
+            (CONTEXT, "self.hash = digest.digest()", "self.value = digest.digest()"),
+            (CONTEXT, "dim].hash", "dim].value"),
+        ],
+        "hook-failed: hash of a module: AttributeError",
+    ),
+    "entry points without the kernel": (
+        [
+            (CONTEXT, "def get_kernel_hooks(self, kernel):", "def get_kernel_hooks(self, wanted):"),
+            (CONTEXT, "kernel_hooks.get(kernel.hash)", "kernel_hooks.get(wanted.hash)"),
+            (CONTEXT, "function = kernel.func", "function = wanted.func"),
+            (CONTEXT, "self.kernel_hooks[kernel.hash]", "self.kernel_hooks[wanted.hash]"),
+        ],
+        "hook-failed: entry points of a kernel: KeyError('kernel')",
+    ),
+    "a compiler of another name": (
+        [(BUILD, "build_cpu", "build_host"), (CONTEXT, "build_cpu", "build_host")],
+        "hook-failed: hook of warp._src.build.build_cpu: LookupError('there is none')",
+    ),
+    "bounds of another kind": (
+        [(TYPES, '"coord_mult"', '"times"'), (TYPES, ".coord_mult", ".times"), (CONTEXT, ".coord_mult", ".times")],
+        "hook-failed: a launch: AttributeError",
+    ),
+    "a status that is not known": (
+        [(CONTEXT, '" (compiled)"', '" (restored)"')],
+        "hook-failed: status of a load: ValueError('restored')",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "gap"), CHANGES.values(), ids=CHANGES)
+def test_a_warp_that_is_built_otherwise_is_a_loud_gap(stub, changes, gap):
+    for file, old, new in changes:
+        stub.change(file, (old, new))
+    logs = stub.folder / "logs"
+    measured = stub(LAUNCH, expect=None, options=["--samples", "1", "--keep-logs", str(logs)])
+    assert (logs / "1-cold.stdout").read_text(encoding="utf-8").endswith("done\n")
+    assert (logs / "1-cold.stderr").read_text(encoding="utf-8") == ""
+    found = [f"{reason}: {detail}" for reason, detail in gaps(measured)]
+    assert [text for text in found if text.startswith(gap)], found
+
+
+def test_a_warp_of_the_future_with_other_modules(stub):
+    stub.change("config.py", ("1.19.0", "2.0.0"))
+    stub.change("__init__.py", ("_src.context", "_src.engine"))
+    (stub.warp / "warp" / "_src" / "context.py").rename(stub.warp / "warp" / "_src" / "engine.py")
+    stub.change("_src/codegen.py", ("_src.context", "_src.engine"))
+    measured = stub(LAUNCH, expect=4)
+    assert "no loads and no launches can be recorded in Warp 2.0.0: use Warp 1.10 to 1.19" in measured.stderr
+    assert {reason for reason, _ in gaps(measured)} == {"unsupported-warp", "log-only-loads"}
+    assert measured.report.summary.builds == 1, "known from its log line"
+    assert "NOT EVERYTHING WAS SEEN" in measured.stdout
+
+
+def test_hooks_of_the_program_and_of_the_recorder_live_together(stub):
+    """`mock.patch` on what is hooked, before and after, and a reload of the module of the timer."""
+    measured = stub(
+        """
+        import importlib
+        from unittest import mock
+        from warp._src import context, utils
+
+        with mock.patch.object(context, "invoke", wraps=context.invoke) as invoke:
+            wp.launch(add, dim=8, inputs=[1.0])
+        assert invoke.call_count == 1
+        with mock.patch.object(wp.ScopedTimer, "__exit__", autospec=True, return_value=None):
+            wp.launch(add, dim=4, inputs=[1.0])
+        importlib.reload(utils)
+        wp.launch(halve, dim=2, inputs=[1.0])
+        """
+    )
+    (process,) = cold(measured).processes
+    assert sorted(launch_table(process.launches)) == [
+        ("add", (4,), False, 1),
+        ("add", (8,), False, 1),
+        ("halve", (2,), False, 1),
+    ]
+    assert measured.report.summary.builds == 1
