@@ -2747,9 +2747,12 @@ def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim
         return []
     found = []
     for build in case.builds:
-        kernels = [processes[build.owner].built_kernels[index] for index in build.load.kernels]
+        process, load = processes[build.owner], build.load
+        kernels = [process.built_kernels[index] for index in load.kernels]
         count = sum(kernel.backward for kernel in kernels)
-        if count:
+        # Of a module that nothing launched, all code is unused: another finding.
+        idle = process.launches.count and not _launched(case.sample.cold, build.owner, load.name, load.device)
+        if count and not idle:
             found.append((build, count, len(kernels)))
     small = sum(build.load.generated_source_bytes for build, _, _ in found) < BACKWARD_SOURCE_BYTES
     if small and not any(artifact.adjoint for build, _, _ in found for artifact in build.load.lto):

@@ -370,10 +370,12 @@ def test_a_lost_kernel_is_shown():
 # CS-10
 
 
-def backward_builds(source_bytes, *, tapes=0, adjoint=False, backward=True):
-    used = launches({("add", "sim", "a", "cpu", 1): 3})
+def backward_builds(source_bytes, *, tapes=0, adjoint=False, backward=True, launched="ab"):
+    used = launches({("add", name, name, "cpu", 1): 3 for name in launched})
     if adjoint:
-        used = dataclasses.replace(used, entries=(dataclasses.replace(used.entries[0], adjoint=True),))
+        used = dataclasses.replace(
+            used, entries=(dataclasses.replace(used.entries[0], adjoint=True), *used.entries[1:])
+        )
     loads = [
         load(name, name, start=n * 500.0, generated_source_bytes=source_bytes // 2, kernels=(0, 1))
         for n, name in enumerate("ab")
@@ -396,8 +398,9 @@ def test_backward_code_that_this_run_did_not_use():
         backward_builds(90_000, adjoint=True),
         backward_builds(90_000, backward=False),
         backward_builds(probe.BACKWARD_SOURCE_BYTES - 2),
+        backward_builds(probe.BACKWARD_SOURCE_BYTES, launched="a"),
     ],
-    ids=["a tape", "an adjoint launch", "no backward code", "too little to matter"],
+    ids=["a tape", "an adjoint launch", "no backward code", "too little to matter", "half of it of a module not used"],
 )
 def test_backward_code_that_is_used_absent_or_small(case):
     assert find(case) == ()
