@@ -6449,10 +6449,10 @@ class Recorder:
             return
         replacement = make(original)
         replacement.__name__ = name
-        replacement.__qualname__ = getattr(original, "__qualname__", name)
         replacement.__doc__ = original.__doc__
         # Pickled by reference, a function must be found again where it was replaced.
         replacement.__module__ = getattr(owner, "__module__", owner.__name__)
+        replacement.__qualname__ = f"{owner.__qualname__}.{name}" if hasattr(owner, "__qualname__") else name
         replacement.__wrapped__ = original
         setattr(owner, name, replacement)
         self.replaced.append((name, original, replacement))
