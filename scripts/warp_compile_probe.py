@@ -7668,23 +7668,28 @@ class Recorder:
             def __setattr__(self, name: str, value: Any) -> None:
                 frame = sys._getframe(1)
                 own = recorder.is_internal(frame.f_code.co_filename)
+                before = self.__dict__.get(name)
                 if name == "kernel_cache_dir":
                     if value is not None and not own:
                         recorder.cache_event("directory-set", value, frame)
                     value = recorder.private_directory(value)
-                elif name == "cache_kernels" and not value:
-                    recorder.cache_event("caching-off", None, frame)
-                elif not own:
-                    recorder.config_event(name, self.__dict__.get(name), value, frame)
-                if name in ("verbose", "quiet"):
+                if name in ("verbose", "quiet") and recorder.is_warp_frame(frame):
                     # Warp 1.14 to 1.17 warn of these names unless Warp itself is the direct caller.
-                    caller = str(frame.f_globals.get("__name__"))
-                    if caller == "warp" or caller.startswith("warp."):
-                        self.__dict__[name] = value
-                        return
-                super().__setattr__(name, value)
+                    self.__dict__[name] = value
+                else:
+                    super().__setattr__(name, value)  # which may refuse the value
+                if name == "cache_kernels" and not value:
+                    recorder.cache_event("caching-off", None, frame)
+                elif name != "kernel_cache_dir" and not own:
+                    recorder.config_event(name, before, value, frame)
 
         config.__class__ = ConfigModule
+
+    @staticmethod
+    def is_warp_frame(frame: Any) -> bool:
+        """Whether code of one of Warp's modules runs in a frame, as Warp itself decides that."""
+        name = str(frame.f_globals.get("__name__"))
+        return name == "warp" or name.startswith("warp.")
 
     def config_event(self, name: str, before: Any, after: Any, frame: Any) -> None:
         """An assignment to the configuration by the program itself."""
