@@ -9533,6 +9533,9 @@ class RunTimeout(BaseException):
     """SIGALRM: the run has taken as long as --timeout allows."""
 
 
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 class SignalHandler:
     """Raises what a signal means, on the main thread. The first one that ends the measurement is the only one: while
     the probe obeys it or cleans up, `deaf` is true, so that no process and no file is left behind."""
@@ -9551,6 +9554,8 @@ class SignalHandler:
     def install(self) -> None:
         """Handle the signals that are not ignored already (by nohup, say)."""
         self.deaf = False
+        # Whoever started the probe may ignore this one, and the exit status of every child would be lost.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, self)
         for number in ENDING_SIGNALS:
             if signal.getsignal(number) != signal.SIG_IGN:
@@ -9561,9 +9566,6 @@ class SignalHandler:
         """Once all is done: a signal that meets Python while it shuts down would change the exit code."""
         for number in ENDING_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-
-
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 SIGNALS = SignalHandler()
@@ -10040,10 +10042,9 @@ def end_descendants() -> None:
 def user_cache_listing(environment: dict[str, str]) -> dict[str, int]:
     """The user's own Warp and CUDA driver caches: path to modification time in ns, two levels deep."""
     home = environment.get("HOME") or os.path.expanduser("~")
-    folders = [
-        os.path.join(environment.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "warp"),
-        os.path.join(home, ".nv", "ComputeCache"),
-    ]
+    folders = [os.path.join(home, ".cache", "warp"), os.path.join(home, ".nv", "ComputeCache")]
+    if environment.get("XDG_CACHE_HOME"):  # a child that has lost this variable too uses the first of them
+        folders.append(os.path.join(environment["XDG_CACHE_HOME"], "warp"))
     folders += [environment[name] for name in ("WARP_CACHE_PATH", "CUDA_CACHE_PATH") if environment.get(name)]
     found: dict[str, int] = {}
     for folder in folders:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import venv
 from pathlib import Path
@@ -186,6 +187,19 @@ def test_a_command_that_means_its_exit_code(code, expected, exit_code, measure):
         assert measured.report.samples[0].complete
 
 
+def test_a_probe_whose_parent_ignores_the_end_of_children(measure, tmp_path):
+    done = run_probe(
+        measure,
+        ["--samples", "1"],
+        ["sh", "-c", "exit 3"],
+        tmp_path / "report.json",
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        stdout=subprocess.DEVNULL,
+    )
+    assert done.returncode == 10
+    assert "exit code 3" in done.stderr
+
+
 def test_a_file_that_is_no_program(measure, tmp_path):
     program = tmp_path / "program"
     program.write_bytes(b"\x7fELF and nothing of the kind")
@@ -204,7 +218,7 @@ def test_a_python_without_warp(measure, bare_python, tmp_path):
     assert process.warp is None
 
 
-def test_the_demo_without_warp(measure, bare_python, tmp_path):
+def test_the_demo_without_warp(measure, bare_python):
     argv = [bare_python, str(SCRIPT), "measure", "--demo"]
     done = subprocess.run(
         argv, check=False, env=measure.environment({}), stdin=subprocess.DEVNULL, capture_output=True, text=True
@@ -264,10 +278,10 @@ def test_a_full_temporary_directory(measure, small_disk):
     fill(small_disk)
     measured = measure.command(["true"], env={"TMPDIR": str(small_disk)}, expect=2)
     assert "No space left on device" in sentence(measured)
-    assert os.listdir(small_disk) == ["full"]
+    assert [path.name for path in small_disk.iterdir()] == ["full"]
 
 
-def test_no_file_can_be_written(measure, tmp_path):
+def test_no_file_can_be_written(measure):
     """The same as a full disk, for users who may not mount one."""
     done = run_probe(
         measure,
@@ -293,7 +307,7 @@ def test_a_command_that_fills_the_temporary_directory(measure, small_disk):
     )
     assert "No space left on device" in sentence(measured)
     assert sole_run(measured).exit.code == 0
-    assert os.listdir(small_disk) == []
+    assert list(small_disk.iterdir()) == []
 
 
 def test_a_command_that_fills_the_disk_of_the_report(measure, small_disk):
@@ -301,7 +315,7 @@ def test_a_command_that_fills_the_disk_of_the_report(measure, small_disk):
     command = ["sh", "-c", f"cat /dev/zero > {small_disk}/x; exit 0"]
     measured = measure.command(command, options=["--samples", "1", "--json", str(report)], expect=2)
     assert f"cannot write {report}: No space left on device" in sentence(measured)
-    assert os.listdir(small_disk) == ["x"]
+    assert [path.name for path in small_disk.iterdir()] == ["x"]
     assert "Cold start" in measured.stdout or "cold start" in measured.stdout
 
 
@@ -498,7 +512,7 @@ def test_a_temporary_directory_with_an_unusual_name(name, measure, tmp_path):
     measured = measure("prints_env.py", env={"TMPDIR": str(folder)})
     assert measured.report.coverage.gaps == ()
     assert measured.report.coverage.processes == 2
-    assert os.listdir(folder) == []
+    assert list(folder.iterdir()) == []
 
 
 def test_no_home(measure):
@@ -513,6 +527,6 @@ def test_a_python_of_another_version_is_recorded_too(measure, tmp_path):
     other = tmp_path / "python"
     other.write_text(f'#!/bin/sh\nrm -f "$TMPDIR"/../../code-*\nexec {measure.target.python} "$@"\n')
     other.chmod(0o755)
-    measured = measure.command([other, program])
+    measured = measure.command([other, PROGRAMS / "no_warp.py"])
     assert measured.report.coverage.gaps == ()
     assert measured.report.coverage.processes == 1

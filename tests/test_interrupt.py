@@ -38,7 +38,7 @@ class Started:
         stdout, stderr = self.process.communicate()
         assert self.process.returncode == expect, f"{stdout}\n{stderr}"
         assert [pid for pid in self.pids if is_alive(pid)] == []
-        assert os.listdir(self.temporary) == []
+        assert list(self.temporary.iterdir()) == []
         assert "Traceback" not in stderr
         return stdout, stderr
 

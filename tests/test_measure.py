@@ -25,10 +25,10 @@ from conftest import PROGRAMS, Truth, read_site, read_truth
 
 @dataclass(frozen=True)
 class Case:
-    """A program, how to start it, and where each of its builds is asked for.
+    """A program with its truth, how to start it, and the markers of the places where its builds are asked for.
 
     `words` follow the interpreter; `{program}` stands for the program and `{folder}` for a new path. `site_of` is the
-    file that `builds` and the truth are about.
+    file with the markers, if that is another one. `unordered`: threads may write their lines in any order.
     """
 
     program: str
@@ -48,12 +48,11 @@ LATE_BUILDS = ("first-build", "late-kernel", "late-option", "late-float", "late-
 CASES = {
     "late everything": Case("late_everything.py", LATE_BUILDS),
     "-c": Case("late_everything.py", LATE_BUILDS, ("-c", "import late_everything")),
-    "-m": Case("as_module", words=("-m", "as_module"), site_of="as_module/__main__.py"),
+    "-m": Case("as_module/__init__.py", words=("-m", "as_module"), site_of="as_module/__main__.py"),
     "runpy": Case("runpy_program.py", site_of="simple.py"),
     "pytest": Case(
-        "pytest_program",
-        words=("-m", "pytest", "-q", "-p", "no:cacheprovider", "pytest_program"),
-        site_of="pytest_program/test_kernel.py",
+        "pytest_program/test_kernel.py",
+        words=("-m", "pytest", "-q", "-p", "no:cacheprovider", "{program}"),
         needs="pytest",
     ),
     "simple": Case("simple.py"),
@@ -195,16 +194,8 @@ def test_the_counts_are_the_truth(name, outcome, target, skip_what_the_target_la
     skip_what_the_target_lacks(name)
     report = outcome(name).report
     assert [sample.complete for sample in report.samples] == [True]
-    truth = read_truth(PROGRAMS / CASES[name].program / "" if False else truth_file(CASES[name]), target.warp)
     found = {field.name: getattr(report.summary, field.name) for field in dataclasses.fields(Truth)}
-    assert Truth(**found) == truth
-
-
-def truth_file(case: Case) -> Path:
-    path = PROGRAMS / case.program
-    if path.is_dir():
-        return case.file if "Truth" in case.file.read_text(encoding="utf-8") else path / "__init__.py"
-    return path
+    assert Truth(**found) == read_truth(PROGRAMS / CASES[name].program, target.warp)
 
 
 @pytest.mark.parametrize("name", EVERY_CASE)
@@ -372,12 +363,11 @@ def test_a_cache_of_the_programs_own_is_left_alone(how, both, target, measure, t
 
 
 @pytest.mark.warp
-def test_nothing_is_left_where_a_program_wanted_its_cache(measure, target, tmp_path):
+def test_nothing_is_left_where_a_program_wanted_its_cache(measure, tmp_path):
     cache = tmp_path / "some" / "where"
     (tmp_path / "tmp").mkdir()
     measured = measure("own_cache_dir.py", cache, options=["--samples", "2"], env={"TMPDIR": str(tmp_path / "tmp")})
-    assert os.listdir(tmp_path) == ["tmp"]
-    assert os.listdir(tmp_path / "tmp") == []
+    assert [path.name for path in tmp_path.rglob("*")] == ["tmp"]
     report = measured.report
     assert [sample.cold.builds for sample in report.samples] == [1, 1]
     assert [sample.warm.builds for sample in report.samples] == [0, 0]
@@ -472,8 +462,8 @@ def test_private_variables_as_a_child_sees_them(inherit, measure, tmp_path):
             assert not os.path.exists(path)
     assert seen["1-cold"] == seen["1-warm"]
     assert seen["2-cold"] == seen["2-warm"]
-    assert (seen["1-cold"]["own"]["WARP_CACHE_PATH"] == seen["2-cold"]["own"]["WARP_CACHE_PATH"]) is False
-    assert os.listdir(system) == []
+    assert seen["1-cold"]["own"]["WARP_CACHE_PATH"] != seen["2-cold"]["own"]["WARP_CACHE_PATH"]
+    assert list(system.iterdir()) == []
 
 
 def test_private_folders_are_the_users_alone(measure, target, tmp_path):

@@ -19,8 +19,10 @@ def make(members):
 
 
 x = wp.zeros(4, dtype=float, device="cpu")
+kept = []  # until the garbage collector runs, dropped kernels may live on or not
 for members in ({"rate": float}, {"rate": float, "limit": float}):
     state_type, advance = make(members)
+    kept.append(advance)
     state = state_type()
     state.rate = 1.0
     wp.launch(advance, dim=4, inputs=[state, x], device="cpu")

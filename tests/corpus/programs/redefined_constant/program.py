@@ -16,5 +16,7 @@ def make(factor):
 
 
 x = wp.zeros(4, dtype=float, device="cpu")
+kept = []  # until the garbage collector runs, dropped kernels may live on or not
 for number in (2.0, 3.0, 4.0):
-    wp.launch(make(wp.constant(number)), dim=4, inputs=[x], device="cpu")
+    kept.append(make(wp.constant(number)))
+    wp.launch(kept[-1], dim=4, inputs=[x], device="cpu")
