@@ -6452,10 +6452,10 @@ class Recorder:
             return
         replacement = make(original)
         replacement.__name__ = name
-        replacement.__qualname__ = getattr(original, "__qualname__", name)
         replacement.__doc__ = original.__doc__
         # Pickled by reference, a function must be found again where it was replaced.
         replacement.__module__ = getattr(owner, "__module__", owner.__name__)
+        replacement.__qualname__ = f"{owner.__qualname__}.{name}" if hasattr(owner, "__qualname__") else name
         replacement.__wrapped__ = original
         setattr(owner, name, replacement)
         self.replaced.append((name, original, replacement))
@@ -7671,23 +7671,28 @@ class Recorder:
             def __setattr__(self, name: str, value: Any) -> None:
                 frame = sys._getframe(1)
                 own = recorder.is_internal(frame.f_code.co_filename)
+                before = self.__dict__.get(name)
                 if name == "kernel_cache_dir":
                     if value is not None and not own:
                         recorder.cache_event("directory-set", value, frame)
                     value = recorder.private_directory(value)
-                elif name == "cache_kernels" and not value:
-                    recorder.cache_event("caching-off", None, frame)
-                elif not own:
-                    recorder.config_event(name, self.__dict__.get(name), value, frame)
-                if name in ("verbose", "quiet"):
+                if name in ("verbose", "quiet") and recorder.is_warp_frame(frame):
                     # Warp 1.14 to 1.17 warn of these names unless Warp itself is the direct caller.
-                    caller = str(frame.f_globals.get("__name__"))
-                    if caller == "warp" or caller.startswith("warp."):
-                        self.__dict__[name] = value
-                        return
-                super().__setattr__(name, value)
+                    self.__dict__[name] = value
+                else:
+                    super().__setattr__(name, value)  # which may refuse the value
+                if name == "cache_kernels" and not value:
+                    recorder.cache_event("caching-off", None, frame)
+                elif name != "kernel_cache_dir" and not own:
+                    recorder.config_event(name, before, value, frame)
 
         config.__class__ = ConfigModule
+
+    @staticmethod
+    def is_warp_frame(frame: Any) -> bool:
+        """Whether code of one of Warp's modules runs in a frame, as Warp itself decides that."""
+        name = str(frame.f_globals.get("__name__"))
+        return name == "warp" or name.startswith("warp.")
 
     def config_event(self, name: str, before: Any, after: Any, frame: Any) -> None:
         """An assignment to the configuration by the program itself."""

@@ -364,7 +364,7 @@ def test_a_replaced_function_looks_like_the_original(recorder):
     owner.add = add
     recorder.replace(owner, "add", lambda original: lambda *args: original(*args) + 1)
     assert owner.add(1, 1) == 3
-    assert (owner.add.__name__, owner.add.__qualname__, owner.add.__doc__) == ("add", add.__qualname__, "Add.")
+    assert (owner.add.__name__, owner.add.__qualname__, owner.add.__doc__) == ("add", "add", "Add.")
     assert owner.add.__module__ == "warp.owner"
     assert owner.add.__wrapped__ is add
 

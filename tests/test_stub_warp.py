@@ -243,6 +243,78 @@ def test_a_build_that_fails(stub):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Caches
+# ---------------------------------------------------------------------------------------------------------------------
+
+CACHES = {
+    "a directory that is kept": ("wp.config.kernel_cache_dir = CACHE", 0, ["directory-set"]),
+    "a directory that is set after the start": (
+        "wp.init()\nwp.config.kernel_cache_dir = CACHE\nos.makedirs(CACHE, exist_ok=True)",
+        0,
+        ["directory-set"],
+    ),
+    "a path object": ("import pathlib\nwp.config.kernel_cache_dir = pathlib.Path(CACHE)", 0, ["directory-set"]),
+    "a directory that is deleted at the end": (
+        "import atexit, shutil\nwp.config.kernel_cache_dir = CACHE\natexit.register(shutil.rmtree, CACHE)",
+        1,
+        ["directory-set"],
+    ),
+    "a cache that is cleared": ("wp.init()\nwp._src.build.clear_kernel_cache()", 1, ["clear-kernel-cache"]),
+    "a cache of its own that is cleared": (
+        "wp.config.kernel_cache_dir = CACHE\nwp.init()\nwp._src.build.clear_kernel_cache()",
+        1,
+        ["directory-set", "clear-kernel-cache"],
+    ),
+    "no cache": ("wp.config.cache_kernels = False", 1, ["caching-off"]),
+    "another variable": ("os.environ['WARP_CACHE_PATH'] = CACHE", 0, ["directory-set"]),
+    "no variable": ("del os.environ['WARP_CACHE_PATH']", 0, []),
+    "another directory for Warp itself": ("wp.init()\nwp._src.build.init_kernel_cache(CACHE)", 0, ["directory-set"]),
+}
+
+
+@pytest.mark.parametrize(("body", "warm_builds", "events"), CACHES.values(), ids=CACHES)
+def test_caches_stay_private_whatever_the_program_sets(stub, body, warm_builds, events):
+    theirs = stub.folder / "cache"
+    known = theirs / "1.19.0" / "wp_program_0000000"
+    known.mkdir(parents=True)
+    (known / "module.o").write_bytes(b"theirs")
+    deleted = "deleted" in body or "rmtree" in body
+    measured = stub(f"CACHE = {str(theirs)!r}\n{body}\nwp.launch(add, dim=8, inputs=[1.0])")
+    assert [event.kind.value for event in cold(measured).processes[0].cache_events] == events
+    assert measured.report.summary.builds == 1
+    assert measured.report.summary.warm_builds == warm_builds
+    assert theirs.exists() is not deleted
+    if not deleted:
+        assert [str(path.relative_to(theirs)) for path in sorted(theirs.rglob("*"))] == [
+            "1.19.0",
+            "1.19.0/wp_program_0000000",
+            "1.19.0/wp_program_0000000/module.o",
+        ]
+    assert gaps(measured) == []
+
+
+def test_what_the_program_assigns_to_the_configuration(stub):
+    measured = stub(
+        """
+        wp.config.log_level = 30
+        wp.config.log_level = 30
+        setattr(wp.config, "enable_backward", False)
+        try:
+            wp.config.log_level = "high"
+        except ValueError as error:
+            print(error)
+        wp.launch(add, dim=8, inputs=[1.0])
+        """
+    )
+    (process,) = cold(measured).processes
+    assert [(event.name, event.before, event.after) for event in process.config_events] == [
+        ("log_level", "20", "30"),
+        ("enable_backward", "True", "False"),
+    ]
+    assert {event.site.function for event in process.config_events} == {"<module>"}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # A Warp that is not understood
 # ---------------------------------------------------------------------------------------------------------------------
 
