@@ -7719,10 +7719,13 @@ class Recorder:
         def make_init_cache(original: Any) -> Any:
             def init_kernel_cache(path: Any = None) -> Any:
                 frame = sys._getframe(1)
+                given, default = (os.path.join(recorder.config["sample"], name) for name in ("warp", "default"))
+                asked = path is not None and not recorder.is_internal(frame.f_code.co_filename)
                 if path is None:
-                    path = os.environ.get("WARP_CACHE_PATH", os.path.join(recorder.config["sample"], "default"))
+                    path = os.environ.get("WARP_CACHE_PATH", default)
+                    asked = asked or path not in (given, default)
                 private = recorder.private_directory(path)
-                if private != path or not recorder.is_internal(frame.f_code.co_filename):
+                if asked or private != path:
                     recorder.cache_event("directory-set", path, frame)
                 result = original(private)
                 recorder.attempt(recorder.check_twins)
@@ -9802,7 +9805,12 @@ class OutputReader(threading.Thread):
         self.line = b""
         self.line_hash = hashlib.sha256()
         self.line_digests: list[str] = []
-        self.start()
+        # A signal that this thread took would not wake the main one, which alone can obey it.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            self.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def run(self) -> None:
         """Read to the end, whatever becomes of what was read: a command whose pipe is full would never end."""

@@ -74,6 +74,7 @@ CASES = {
     "cache cleared": Case("clears_cache.py"),
     "cache deleted": Case("deletes_cache.py", words=("{program}", "{folder}")),
     "cache fresh": Case("fresh_cache_dir.py"),
+    "cache of a child": Case("temporary_cache.py"),
     "cache off": Case("no_cache.py"),
 }
 SINCE = {"custom logger": "1.14", "CPU graph": "1.13", "threads in force_load": "1.11"}

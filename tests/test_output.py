@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 import warp_compile_probe as probe
@@ -75,3 +76,16 @@ def test_a_line_without_an_end_counts_and_memory_stays_bounded():
     assert len(one.line) <= probe.TAIL_BYTES
     assert len(one.tail) <= probe.TAIL_BYTES
     assert one.size == (1 << 20) + 1
+
+
+def test_signals_are_left_to_the_main_thread():
+    source, sink = os.pipe()
+    with os.fdopen(source, "rb", buffering=0) as stream:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        reader = probe.OutputReader(stream, "/tmp/wcp-a", None, False)
+        with open(f"/proc/self/task/{reader.native_id}/status", encoding="ascii") as file:
+            (blocked,) = [int(line.split()[1], 16) for line in file if line.startswith("SigBlk")]
+        os.close(sink)
+        reader.finish()
+    assert all(blocked >> (number - 1) & 1 for number in (*probe.ENDING_SIGNALS, signal.SIGALRM))
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
