@@ -1,6 +1,7 @@
 """Loads for the CPU are asked for with two workers; here only one module is left to load, so nothing overlaps yet.
 
 Expect: cpu-parallel-load hint module=- at=load
+Expect (>=1.13): CS-12 hint module=- at=-
 """
 
 import warp as wp
