@@ -247,9 +247,10 @@ def test_the_workflow_of_readme_runs(measure, scratch, tmp_path):
         )
         codes.append(done.returncode)
         outputs.append(done.stdout)
-    # By chance a few runs without any build in a hundred differ enough to be called a regression: 6.
+    # By chance a few runs without any build in a hundred differ enough to be called a regression (6), or to leave open
+    # whether it is one (5).
     assert codes[0] == 0
-    assert codes[1] in (0, 6)
+    assert codes[1] in (0, 5, 6)
     assert "Nothing went unseen" in outputs[0]
     text = summary.read_text(encoding="utf-8")
     assert text.startswith("**")
