@@ -9483,7 +9483,7 @@ def _start():
                 code = marshal.loads(file.read())
         except Exception:
             with open({source!a}, encoding="utf-8") as file:
-                code = compile(file.read(), {script!a}, "exec", dont_inherit=True)
+                code = compile(file.read(), {script!a}, "exec", dont_inherit=True, optimize=2)
             try:
                 with open(cached + ".%d" % os.getpid(), "wb") as file:
                     file.write(marshal.dumps(code))
@@ -9612,7 +9612,7 @@ class Workspace:
             ) from None
         source = recorder_source()
         write_file(self.source, source.encode())
-        code = compile(source, os.path.abspath(__file__), "exec", dont_inherit=True)
+        code = compile(source, os.path.abspath(__file__), "exec", dont_inherit=True, optimize=2)
         write_file(f"{self.code}-{sys.implementation.cache_tag}-{sys.hexversion:x}", marshal.dumps(code))
 
     def remove(self) -> None:
