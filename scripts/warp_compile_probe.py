@@ -3878,11 +3878,6 @@ def iter_launch_ids(stream: LaunchStream, limit: int | None = None) -> Iterator[
         raise InputError(f"damaged report: a stream of launches does not hold the {expected} it should")
 
 
-def decode_stream(stream: LaunchStream) -> array[int]:
-    """All indices that a stream keeps, in order: 4 bytes each. Raises InputError where it is damaged."""
-    return array("I", itertools.chain.from_iterable(iter_launch_ids(stream)))
-
-
 def _unpack(data: str, size: int) -> Iterator[bytes]:
     """The bytes of base64 of xz in pieces of `size`; the last one may be shorter."""
     try:

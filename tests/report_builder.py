@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import itertools
 import lzma
 from array import array
 from dataclasses import dataclass
@@ -389,3 +390,8 @@ def count_by_status(run: probe.Run, key: tuple) -> dict[str, int]:
     for load in select(run, key):
         counts[load.status.value] = counts.get(load.status.value, 0) + 1
     return counts
+
+
+def decode_stream(stream: probe.LaunchStream) -> list[int]:
+    """All indices that a stream keeps, in order."""
+    return list(itertools.chain.from_iterable(probe.iter_launch_ids(stream)))

@@ -12,6 +12,7 @@ import warp_compile_probe as probe
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import launch_table
+from report_builder import decode_stream
 
 
 def record(pid, at, *, parent=None, how="exec", name=None, **lines):
@@ -538,7 +539,7 @@ def read_launches(folder, file, *ancestors):
 def decoded(launches):
     """The launches of each thread in order: kernel, dim."""
     table = [(launches.kernels[item.kernel].key, *item.dim) for item in launches.entries]
-    return {stream.thread: [table[index] for index in probe.decode_stream(stream)] for stream in launches.streams}
+    return {stream.thread: [table[index] for index in decode_stream(stream)] for stream in launches.streams}
 
 
 def test_flushed_pieces_and_the_rest_of_the_buffer(tmp_path):
@@ -658,7 +659,7 @@ def test_indices_are_as_narrow_as_they_can_be(tmp_path, distinct, width):
     launches, _ = read_launches(tmp_path, file)
     (stream,) = launches.streams
     assert stream.width == width
-    assert list(probe.decode_stream(stream)) == list(range(distinct))
+    assert decode_stream(stream) == list(range(distinct))
 
 
 def noise(count, kinds):
@@ -685,7 +686,7 @@ def test_an_order_that_is_too_long_is_kept_as_a_digest_and_the_first_launches(tm
     assert (stream.order, stream.count) == (probe.Order.DIGEST, 150_000)
     order = {number: index for index, number in enumerate(sorted(set(numbers)))}
     indices = array("I", (order[number] for number in numbers))
-    assert probe.decode_stream(stream) == indices[:100_000]
+    assert decode_stream(stream) == indices[:100_000]
     assert stream.digest == probe.hashlib.sha256(indices.tobytes()).hexdigest()
 
 
@@ -724,7 +725,7 @@ def test_a_stream_decodes_to_what_was_encoded(case):
     stream = encoder.stream(7)
     every = array("I", itertools.chain.from_iterable(pieces))
     assert (stream.thread, stream.count, stream.order) == (7, len(every), probe.Order.EXACT)
-    assert probe.decode_stream(stream) == every
+    assert decode_stream(stream) == every
     assert stream.digest == probe.hashlib.sha256(every.tobytes()).hexdigest()
     assert lzma.decompress(probe.base64.b64decode(stream.data)) == probe.encoded_indices(every, width)
 
