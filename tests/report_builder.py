@@ -392,6 +392,6 @@ def count_by_status(run: probe.Run, key: tuple) -> dict[str, int]:
     return counts
 
 
-def decode_stream(stream: probe.LaunchStream) -> list[int]:
+def decode_stream(stream: probe.LaunchStream) -> array[int]:
     """All indices that a stream keeps, in order."""
-    return list(itertools.chain.from_iterable(probe.iter_launch_ids(stream)))
+    return array("I", itertools.chain.from_iterable(probe.iter_launch_ids(stream)))

@@ -14,6 +14,7 @@ import weakref
 import pytest
 import warp_compile_probe as probe
 from recorded import STUB_WARP, launch_table
+from report_builder import decode_stream
 
 NEW_BOUNDS = types.ModuleType("warp._src.types")
 exec((STUB_WARP / "warp" / "_src" / "types.py").read_text(encoding="utf-8"), vars(NEW_BOUNDS))
@@ -162,7 +163,7 @@ class Warp:
     def order(self):
         launches, _ = self.read()
         table = launch_table(launches)
-        return [[table[index][:3] for index in probe.decode_stream(stream)] for stream in launches.streams]
+        return [[table[index][:3] for index in decode_stream(stream)] for stream in launches.streams]
 
 
 RELEASES = {
@@ -595,7 +596,7 @@ def test_many_replays_of_a_large_graph_take_one_number_each(new_warp, capture, r
     assert launch_table(launches) == [("add", (8,), False, 500_000), ("add", (4,), False, 500_000)]
     (stream,) = launches.streams
     assert (stream.count, stream.order) == (1_000_000, probe.Order.EXACT)
-    assert list(probe.decode_stream(stream)[:4]) == [0, 1, 0, 1]
+    assert list(decode_stream(stream)[:4]) == [0, 1, 0, 1]
 
 
 def test_the_body_of_a_condition_runs_an_unknown_number_of_times(new_warp, capture):
