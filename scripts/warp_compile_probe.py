@@ -1078,11 +1078,6 @@ def own_output(line: bytes) -> bytes:
     return b"" if not before.strip() or _LOG_PREFIX.search(before) else before
 
 
-def is_warp_line(line: bytes) -> bool:
-    """Whether a line of a program's output is one of Warp's own: banner, module, compiler, header, hash-changed."""
-    return bool(line) and not own_output(line)
-
-
 @dataclass(frozen=True)
 class LogBuild:
     """A record; where builds are aggregated, all records of an identity with one status: `ms` is then their sum and
@@ -3130,10 +3125,8 @@ def _event_line(event: CacheEvent) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 COMPARISON_SCHEMA = "warp-compile-probe/comparison"
-PREFIX_LAUNCHES = 100_000  # how many launches a stream of order DIGEST keeps
 CHUNK_LAUNCHES = 1 << 16
 DECODER_MEMORY_BYTES = 128 << 20
-OVERLAP_LIMIT = 1.15
 
 
 class Verdict(str, enum.Enum):
@@ -3853,7 +3846,7 @@ def iter_launch_ids(stream: LaunchStream, limit: int | None = None) -> Iterator[
 
     Memory does not grow with the stream. Raises InputError where it is damaged.
     """
-    expected = stream.count if stream.order is Order.EXACT else min(stream.count, PREFIX_LAUNCHES)
+    expected = stream.count if stream.order is Order.EXACT else min(stream.count, FIRST_LAUNCHES_KEPT)
     typecode = {1: "B", 2: "H", 4: "I"}.get(stream.width)
     if typecode is None or array(typecode).itemsize != stream.width:
         raise InputError(f"damaged report: launches of {stream.width} bytes, expected 1, 2 or 4")
@@ -4145,8 +4138,8 @@ def _same_as_far_as_kept(reader: LaunchNumbering, one: Thread, other: Thread) ->
     if one.numbers == other.numbers:
         return one.stream.digest == other.stream.digest
     # The digest of all launches is one of table indices: it says nothing across tables in another order.
-    return reader.digest(one.stream, one.numbers, PREFIX_LAUNCHES) == reader.digest(
-        other.stream, other.numbers, PREFIX_LAUNCHES
+    return reader.digest(one.stream, one.numbers, FIRST_LAUNCHES_KEPT) == reader.digest(
+        other.stream, other.numbers, FIRST_LAUNCHES_KEPT
     )
 
 
@@ -4262,7 +4255,7 @@ def _divergence_text(place: Divergence, baseline: str, candidate: str) -> str:
     """What differs first, in one clause."""
     where = f"process {place.process}, {place.run.value} run"
     if place.index is None:
-        return f"the order of launches differs behind the first {PREFIX_LAUNCHES:,} ({where})"
+        return f"the order of launches differs behind the first {FIRST_LAUNCHES_KEPT:,} ({where})"
     sides = (
         f"{baseline} {_launch_text(place.baseline)}, {candidate} {_launch_text(place.candidate)}"
         f"{_differing_parts(place.baseline, place.candidate)}"
@@ -4469,7 +4462,7 @@ def choose_measure(
     if not moved and same_builds and _warm_loads_differ(baseline, candidate, pairs):
         return DecidedBy.WARM
     overlaps = [_summary(report).overlap_factor for report in (baseline, candidate)]
-    if any(overlap is not None and overlap.median > OVERLAP_LIMIT for overlap in overlaps):
+    if any(overlap is not None and overlap.median > OVERLAP_FACTOR for overlap in overlaps):
         return DecidedBy.CLOCK
     return DecidedBy.CLOCK if same_builds else DecidedBy.TIMED
 
@@ -4677,7 +4670,7 @@ def _evidence_warnings(baseline: Report, candidate: Report, ruling: Ruling, evid
     notices = []
     before, after = _summary(baseline), _summary(candidate)
     if evidence.topology.order is LaunchOrder.PREFIX:
-        text = f"of some threads only counts and the first {PREFIX_LAUNCHES:,} launches could be compared"
+        text = f"of some threads only counts and the first {FIRST_LAUNCHES_KEPT:,} launches could be compared"
         notices.append(Notice("order-not-compared", text))
     if before.error_loads != after.error_loads:
         text = f"loads that failed: {before.error_loads} in the baseline, {after.error_loads} in the candidate"
@@ -4769,7 +4762,7 @@ def _options_by_place(report: Report) -> dict[Place, dict[str, str]]:
         for process in run.processes:
             for load in process.loads:
                 if load.option_set is not None:
-                    found[load.name, load.device, load.block_dim] = process.option_sets[load.option_set]
+                    found[load.name, load.device, load.block_dim] = options_of(process, load)
     return found
 
 
@@ -5144,8 +5137,6 @@ def _shortened(text: str, width: int = 72) -> str:
 # --- End of the rendering of `parse` ---
 
 
-MAX_LINES = 120
-MAX_CHARACTERS = 10_000
 WIDTH = 116
 SMALL_SHARE = 0.10
 # Rows a section shows: the first number with which the whole text stays within its bounds.
@@ -5159,7 +5150,7 @@ def render_report(
     saved_to: str | None = None,
     violations: Sequence[Violation] = (),
 ) -> str:
-    """A report as text of at most `MAX_LINES` lines and `MAX_CHARACTERS` characters, without colour.
+    """A report as text of at most `TEXT_LINES` lines and `TEXT_CHARACTERS` characters, without colour.
 
     `stderr_tail` holds the last lines that a failed run wrote to its standard error; `saved_to` is the file that the
     report was saved to; `violations` are the gates that it exceeds.
@@ -5169,7 +5160,7 @@ def render_report(
         made = _report_lines(report, rows, stderr_tail, saved_to, violations)
         lines = [_clip(printable(line), WIDTH).rstrip() for line in made]
         text = "\n".join(lines) + "\n"
-        if len(lines) <= MAX_LINES and len(text) <= MAX_CHARACTERS:
+        if len(lines) <= TEXT_LINES and len(text) <= TEXT_CHARACTERS:
             break
     return text
 
@@ -6204,6 +6195,7 @@ def option_value(kinds: Any, members: Any, text: str) -> Any:
             try:
                 return convert(text)
             except ValueError:
+                # The text may still be a member, or fit another type that the option takes.
                 pass
     if text in members:
         return members[text]
@@ -7926,6 +7918,7 @@ class StderrFile:
                 self.text = file.read(65536)
             os.unlink(self.path)
         except OSError:
+            # Without the compiler's words the load is an error all the same.
             pass
 
     def first_lines(self) -> str:

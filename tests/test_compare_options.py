@@ -1,10 +1,12 @@
 """Options that arrived in the modules of a candidate, and options that did not: built reports, no Warp."""
 
+import dataclasses
 import json
 
 import pytest
 import warp_compile_probe as probe
 from builders import load, process, report, run, sample
+from report_builder import make_report
 
 QUIET = {"fast_math": "False", "enable_backward": "True"}
 FAST = {"fast_math": "True", "enable_backward": "True"}
@@ -88,3 +90,20 @@ def test_both_are_in_the_document_and_in_the_text():
         assert ["enable_backward", "sim", "cpu,", "1", "True", "False"] in lines
     plain = probe.render_comparison(probe.compare_reports(baseline, baseline), probe.TextFormat.TEXT)
     assert "Options that" not in plain
+
+
+def test_an_option_set_that_a_damaged_report_lacks_ends_in_no_traceback():
+    def damaged(report):
+        def mend(run):
+            loads = [dataclasses.replace(load, option_set=7) for load in run.processes[0].loads]
+            process = dataclasses.replace(run.processes[0], loads=tuple(loads), option_sets=())
+            return dataclasses.replace(run, processes=(process, *run.processes[1:]))
+
+        samples = [dataclasses.replace(sample, cold=mend(sample.cold)) for sample in report.samples]
+        return dataclasses.replace(report, samples=tuple(samples))
+
+    candidate = make_report()
+    options = dataclasses.replace(candidate.options, set={"enable_backward": "False"})
+    candidate = damaged(dataclasses.replace(candidate, options=options))
+    comparison = probe.compare_reports(damaged(make_report()), candidate, frozenset(probe.ComparableField))
+    assert {receipt.option for receipt in comparison.receipts} == {"enable_backward"}
