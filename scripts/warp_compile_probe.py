@@ -10349,13 +10349,23 @@ def forget_tree(directory: str, path: str) -> None:
         git(directory, "worktree", "remove", "--force", "--force", path)
 
 
-def interleave(arms: Sequence[Measurer], samples: int) -> None:
-    """Take the samples of all arms in the order A B B A, so that a drift of the machine meets all of them alike."""
-    for index in range(1, samples + 1):
-        for arm in arms if index % 2 else reversed(arms):
-            arm.sample(index)
+def interleave(arms: Sequence[Measurer], options: MeasureOptions) -> None:
+    """Take the samples of all arms in the order A B B A, so that a drift of the machine meets all of them alike; after
+    those on the machine, offline ones for each architecture. Raises what ends them early; each arm's measurement then
+    holds what was finished."""
+
+    def turns() -> Iterator[tuple[int, Measurer]]:
+        for index in range(1, options.samples + 1):
+            for arm in arms if index % 2 else reversed(arms):
+                yield index, arm
+
+    for index, arm in turns():
+        arm.sample(index)
     for arm in arms:
         arm.check_warp()
+    for architecture in options.architectures:
+        for index, arm in turns():
+            arm.offline_sample(index, architecture)
 
 
 def foreign_sources(report: Report, other: str) -> list[str]:
@@ -11072,16 +11082,6 @@ class Measurer:
             notices={},
         )
 
-    def measure(self) -> None:
-        """All samples. Raises what ends them early; the measurement then holds what was finished."""
-        for index in range(1, self.options.samples + 1):
-            self.sample(index)
-        self.check_warp()
-        for architecture in self.options.architectures:
-            for index in range(1, self.options.samples + 1):
-                self.offline_sample(index, architecture)
-                self.save(self.measurement.report())
-
     def check_warp(self) -> None:
         """Raises UnverifiedError where a Warp was used that the recorder cannot hook."""
         for gap in self.measurement.gaps:
@@ -11164,7 +11164,8 @@ class Measurer:
         return checked, read, found, problem
 
     def offline_sample(self, index: int, architecture: Architecture) -> None:
-        """One offline run from empty caches and one from those it filled; both are kept as views on the device."""
+        """One offline run from empty caches and one from those it filled; both are kept as views on the device, and
+        saved."""
         device = architecture.device
         block = self.measurement.offline.setdefault(device, OfflineMeasurement())
         folder = SampleFolder(self.workspace, f"{index}-{device}")
@@ -11189,6 +11190,7 @@ class Measurer:
             block.samples[-1] = dataclasses.replace(sample, complete=True)
         finally:
             folder.close()
+        self.save(self.measurement.report())
 
     def expected_loads(self) -> int:
         """How many modules the cold run of the first sample built."""
@@ -11462,6 +11464,9 @@ def common_options(arguments: argparse.Namespace) -> MeasureOptions:
             os.makedirs(arguments.keep_logs, exist_ok=True)
         except OSError as error:
             raise InputError(f"--keep-logs {arguments.keep_logs}: {error.strerror}") from None
+    architectures = tuple(dict.fromkeys(arguments.cuda_arch))
+    if arguments.on is not None and arguments.on not in architectures:
+        raise InputError(f"--on {arguments.on.device}: add --cuda-arch {arguments.on.device} to measure it")
     return MeasureOptions(
         command=("python", DEMO_NAME) if arguments.demo else tuple(command),
         samples=arguments.samples,
@@ -11477,15 +11482,13 @@ def common_options(arguments: argparse.Namespace) -> MeasureOptions:
         echo=arguments.echo,
         demo=arguments.demo,
         set=dict(map(config_assignment, arguments.set)),
-        architectures=tuple(dict.fromkeys(getattr(arguments, "cuda_arch", ()))),
+        architectures=architectures,
     )
 
 
 def command_measure(arguments: argparse.Namespace) -> ExitCode:
     """Measure, save after each sample, print; whatever ended it early is raised after that."""
     options = measure_options(arguments)
-    if arguments.on is not None and arguments.on not in options.architectures:
-        raise InputError(f"--on {arguments.on.device}: add --cuda-arch {arguments.on.device} to measure it")
     gates = measure_gates(arguments)
     save = json_target(options.json)
     measurer = None
@@ -11493,7 +11496,7 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
     try:
         with isolated_workspace() as workspace:
             measurer = Measurer(options, workspace, save)
-            measurer.measure()
+            interleave([measurer], options)
     finally:
         if measurer is not None:
             report = measurer.measurement.report()
@@ -11772,7 +11775,7 @@ def add_verdict_options(parser: argparse.ArgumentParser) -> None:
         "--on",
         type=architecture_from,
         metavar="ARCH",
-        help="judge what both reports say of this CUDA architecture (measure --cuda-arch), for example sm_90",
+        help="judge what --cuda-arch says of this CUDA architecture in both reports, for example sm_90",
     )
     parser.add_argument(
         "--max-regression",
@@ -11797,13 +11800,18 @@ def command_compare(args: argparse.Namespace) -> ExitCode:
     """Compare two reports, print what was found, and say in the exit code what it means."""
     if args.json not in (None, "-"):
         refuse_overwriting(args.json, (args.baseline, args.candidate))
-    allowed = frozenset(ComparableField(field) for field in args.allow_different)
     baseline, candidate = load_report(args.baseline), load_report(args.candidate)
-    device = args.on.device if args.on is not None else None
-    if device is not None:
-        baseline = offline_report(baseline, device, printable(args.baseline, 200))
-        candidate = offline_report(candidate, device, printable(args.candidate, 200))
-    return answer(dataclasses.replace(compare_reports(baseline, candidate, allowed), on=device), args)
+    if args.on is not None:
+        baseline = offline_report(baseline, args.on.device, printable(args.baseline, 200))
+        candidate = offline_report(candidate, args.on.device, printable(args.candidate, 200))
+    return answer(judge(baseline, candidate, args), args)
+
+
+def judge(baseline: Report, candidate: Report, args: argparse.Namespace) -> Comparison:
+    """The comparison that `compare` and `ab` answer with; with --on both reports are views on that device."""
+    allowed = frozenset(ComparableField(field) for field in args.allow_different)
+    comparison = compare_reports(baseline, candidate, allowed)
+    return dataclasses.replace(comparison, on=args.on.device if args.on is not None else None)
 
 
 def answer(comparison: Comparison, args: argparse.Namespace) -> ExitCode:
@@ -11949,10 +11957,13 @@ def command_ab(arguments: argparse.Namespace) -> ExitCode:
             if revision and os.path.exists(os.path.join(workspace.root, f"tree-{arm.name}", ".gitmodules")):
                 text = f"the submodules of {revision.name} were not checked out"
                 measurers[-1].measurement.notices[Notice("submodules-left-out", text)] = None
-        interleave(measurers, shared.samples)
+        interleave(measurers, shared)
     baseline, candidate = (measurer.measurement.report() for measurer in measurers)
-    allowed = frozenset(ComparableField(field) for field in arguments.allow_different)
-    comparison = compare_reports(baseline, candidate, allowed)
+    if arguments.on is not None:
+        baseline, candidate = (
+            offline_report(one, arguments.on.device, f"the {one.label}") for one in (baseline, candidate)
+        )
+    comparison = judge(baseline, candidate, arguments)
     comparison = dataclasses.replace(
         comparison,
         warnings=(*comparison.warnings, *tree_warnings(baseline, candidate)),
@@ -12010,6 +12021,7 @@ def add_ab_parser(commands: Any) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the comparison as JSON; - for standard output, no text")
     parser.add_argument("--json-dir", metavar="DIR", help="write both reports and the comparison there")
     add_run_options(parser)
+    add_architecture_option(parser)
     add_verdict_options(parser)
     add_command(parser, "the program to measure")
     parser.set_defaults(run=command_ab, cwd=None, demo=False, label=None)
@@ -12111,7 +12123,7 @@ def add_what_if_parser(commands: Any) -> None:
     add_run_options(parser)
     add_format_option(parser, [TextFormat.TEXT, TextFormat.MARKDOWN])
     add_command(parser, "the program to measure")
-    parser.set_defaults(run=command_what_if, label=None)
+    parser.set_defaults(run=command_what_if, label=None, cuda_arch=[], on=None)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -12196,16 +12208,8 @@ def add_measure_parser(commands: Any) -> None:
     parser.add_argument("--label", metavar="TEXT", help="a name for this measurement, kept in the report")
     parser.add_argument("--cwd", metavar="DIR", help="run the command in DIR")
     parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
-    parser.add_argument(
-        "--cuda-arch",
-        type=architecture_from,
-        action="append",
-        default=[],
-        metavar="ARCH",
-        help="also measure what the command would build on this CUDA architecture (90, 90a, sm_90), without a GPU;"
-        " repeatable; needs Warp 1.12 or newer",
-    )
     add_run_options(parser)
+    add_architecture_option(parser)
     add_format_option(parser, list(TextFormat))
     add_gate_options(parser)
     parser.add_argument(
@@ -12216,6 +12220,19 @@ def add_measure_parser(commands: Any) -> None:
     )
     add_command(parser, "the program to measure")
     parser.set_defaults(run=command_measure)
+
+
+def add_architecture_option(parser: argparse.ArgumentParser) -> None:
+    """Add --cuda-arch, which `measure` and `ab` share."""
+    parser.add_argument(
+        "--cuda-arch",
+        type=architecture_from,
+        action="append",
+        default=[],
+        metavar="ARCH",
+        help="also measure what the command would build on this CUDA architecture (90, 90a, sm_90), without a GPU;"
+        " repeatable; needs Warp 1.12 or newer",
+    )
 
 
 def add_command(parser: argparse.ArgumentParser, text: str) -> None:

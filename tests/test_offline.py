@@ -4,6 +4,7 @@ import argparse
 import collections
 import dataclasses
 import json
+from typing import ClassVar
 
 import pytest
 import warp_compile_probe as probe
@@ -286,9 +287,16 @@ def test_an_architecture_that_a_report_has_not_is_named_with_what_to_do(tmp_path
 class Measured(probe.Measurer):
     """Has measured already: nothing is run."""
 
-    def measure(self):
-        self.measurement.samples.append(sample(run(process([]))))
-        self.measurement.offline["sm_90"] = probe.OfflineMeasurement("13.4", [offline_sample(mixed_process())])
+    turns: ClassVar[list[tuple[str, int, str]]] = []
+
+    def sample(self, index):
+        self.turns.append((self.measurement.options.label, index, "cpu"))
+        self.measurement.samples.append(sample(run(process([])), index=index))
+
+    def offline_sample(self, index, architecture):
+        self.turns.append((self.measurement.options.label, index, architecture.device))
+        block = self.measurement.offline.setdefault(architecture.device, probe.OfflineMeasurement("13.4"))
+        block.samples.append(offline_sample(mixed_process(), index=index))
 
 
 @pytest.mark.parametrize(("on", "code"), [((), 0), (("--on", "sm_90"), 6)])
@@ -298,9 +306,22 @@ def test_limits_hold_for_the_report_or_for_the_architecture(monkeypatch, capsys,
     assert "OFFLINE sm_90" in capsys.readouterr().out
 
 
-def test_limits_for_an_architecture_that_is_not_measured_are_refused(capsys):
-    assert probe.main(["measure", "--on", "sm_80", "--cuda-arch", "90", "--max-builds", "1", "--", "true"]) == 2
-    assert "add --cuda-arch sm_80" in capsys.readouterr().err
+def test_both_arms_of_an_experiment_are_measured_offline_in_turns_and_judged_there(monkeypatch, capsys):
+    monkeypatch.setattr(probe, "Measurer", Measured)
+    monkeypatch.setattr(Measured, "turns", [])
+    options = ["--samples", "2", "--cuda-arch", "90", "--candidate-env", "A=1"]
+    assert probe.main(["ab", *options, "--on", "sm_90", "--json", "-", "--", "true"]) == 0
+    order = [("baseline", 1), ("candidate", 1), ("candidate", 2), ("baseline", 2)]
+    assert Measured.turns == [(*turn, device) for device in ("cpu", "sm_90") for turn in order]
+    found = json.loads(capsys.readouterr().out)
+    variants = next(fact for fact in found["facts"] if fact["fact"] == "variants")
+    assert (found["on"], variants["baseline"], variants["candidate"]) == ("sm_90", 1, 1)
+
+
+@pytest.mark.parametrize("command", [["measure"], ["ab", "--candidate-env", "A=1"]])
+def test_an_architecture_to_judge_must_be_measured(capsys, command):
+    assert probe.main([*command, "--on", "sm_90", "--", "true"]) == 2
+    assert "--on sm_90: add --cuda-arch sm_90 to measure it" in capsys.readouterr().err
 
 
 def test_a_header_serves_the_builds_at_its_block_dim():
