@@ -3670,10 +3670,14 @@ def _finding_changes(baseline: Report, candidate: Report) -> FindingChanges:
 
 @dataclass
 class ModuleOptions:
-    """The hashes of a module at one device and block_dim, and the values of each of its options, in order."""
+    """The hashes of a module at one device and block_dim, and the values of each of its options, the last one last."""
 
-    hashes: dict[str | None, None]
-    values: dict[str, dict[str, None]]
+    hashes: dict[str | None, None] = dataclasses.field(default_factory=dict)
+    values: dict[str, dict[str, None]] = dataclasses.field(default_factory=dict)
+
+    def last(self, name: str) -> str | None:
+        """The value of an option in the last load; null where that was not seen."""
+        return next(reversed(self.values.get(name, {})), None)
 
 
 def option_changes(baseline: Report, candidate: Report) -> OptionChanges:
@@ -3707,10 +3711,12 @@ def _module_options(report: Report) -> dict[Place, ModuleOptions]:
     for measured in complete_samples(report.samples)[:1]:
         for process in measured.cold.processes:
             for load in process.loads:
-                module = found.setdefault((load.name, load.device, load.block_dim), ModuleOptions({}, {}))
+                module = found.setdefault((load.name, load.device, load.block_dim), ModuleOptions())
                 module.hashes[load.hash] = None
                 for name, value in options_of(process, load).items():
-                    module.values.setdefault(name, {})[value] = None
+                    values = module.values.setdefault(name, {})
+                    values.pop(value, None)
+                    values[value] = None
     return found
 
 
@@ -4742,28 +4748,18 @@ def option_receipts(baseline: Report, candidate: Report, changes: IdentityChange
     """For each option that is set otherwise in the candidate, whether the hash of each module moved, or why not."""
     before, after = baseline.options.set, candidate.options.set
     names = [name for name in dict.fromkeys((*after, *before)) if before.get(name) != after.get(name)]
-    seen = [_options_by_place(report) for report in (baseline, candidate)]
+    seen = [_module_options(report) for report in (baseline, candidate)]
+    none = ModuleOptions()
     receipts = []
     for name in names:
         assigned = _late_assignment(candidate, name)
         for moved, modules in ((True, changes.moved), (False, (*changes.same, *changes.unknown))):
             for item in modules:
                 place = (item.renamed_to or item.name, item.device, item.block_dim)
-                values = seen[0].get((item.name, *place[1:])), seen[1].get(place)
+                values = seen[0].get((item.name, *place[1:]), none), seen[1].get(place, none)
                 outcome, detail = _option_outcome(name, after.get(name), values, moved=moved, assigned=assigned)
                 receipts.append(OptionReceipt(name, after.get(name), item.name, *place[1:], outcome, detail))
     return tuple(receipts)
-
-
-def _options_by_place(report: Report) -> dict[Place, dict[str, str]]:
-    """The resolved options with which each module was loaded last in the first complete cold run."""
-    found: dict[Place, dict[str, str]] = {}
-    for run, _ in complete_runs(report)[:1]:
-        for process in run.processes:
-            for load in process.loads:
-                if load.option_set is not None:
-                    found[load.name, load.device, load.block_dim] = options_of(process, load)
-    return found
 
 
 def _late_assignment(report: Report, name: str) -> ConfigEvent | None:
@@ -4786,13 +4782,13 @@ def shows_value(shown: str, text: str) -> bool:
 def _option_outcome(
     name: str,
     value: str | None,
-    values: tuple[dict[str, str] | None, dict[str, str] | None],
+    values: tuple[ModuleOptions, ModuleOptions],
     *,
     moved: bool,
     assigned: ConfigEvent | None,
 ) -> tuple[OptionOutcome, str]:
     before, after = values
-    shown = None if after is None else after.get(name)
+    shown = after.last(name)
     if value is not None and shown is not None and not shows_value(shown, value):
         if assigned is not None and shown == assigned.after:
             where = f" at {place(assigned.site)}" if assigned.site else ""
@@ -4800,11 +4796,11 @@ def _option_outcome(
         return OptionOutcome.MODULE_OPTION, f"an option of the module itself says {shown}; that wins"
     if moved:
         return OptionOutcome.MOVED, ""
-    if after is None:
+    if not after.values:
         return OptionOutcome.UNKNOWN, "the options of this module were not seen"
     if shown is None:
         return OptionOutcome.NOT_HASHED, "this Warp does not hash the option, so it makes no other module"
-    if before is not None and before.get(name) == shown:
+    if before.last(name) == shown:
         return OptionOutcome.HAD_VALUE, f"it was {shown} before"
     return OptionOutcome.UNKNOWN, "the option arrived, and the hash is the same"
 
