@@ -2745,9 +2745,7 @@ def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim
         process, load = processes[build.owner], build.load
         kernels = [process.built_kernels[index] for index in load.kernels]
         count = sum(kernel.backward for kernel in kernels)
-        # Of a module that nothing launched, all code is unused: another finding.
-        idle = process.launches.count and not _launched(case.sample.cold, build.owner, load.name, load.device)
-        if count and not idle:
+        if count and not _is_idle(case, build):
             found.append((build, count, len(kernels)))
     small = sum(build.load.generated_source_bytes for build, _, _ in found) < BACKWARD_SOURCE_BYTES
     if small and not any(artifact.adjoint for build, _, _ in found for artifact in build.load.lto):
@@ -2786,7 +2784,8 @@ def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim
     for build in case.builds:
         kernels = [case.sample.cold.processes[build.owner].built_kernels[index] for index in build.load.kernels]
         unrolled = [kernel for kernel in kernels if kernel.unrolled >= MANY_COPIES]
-        if unrolled and build.load.generated_source_bytes > LARGE_SOURCE_BYTES * len(kernels):
+        large = build.load.generated_source_bytes > LARGE_SOURCE_BYTES * len(kernels)
+        if unrolled and large and not _is_idle(case, build):
             found.append((build, unrolled))
     if not found:
         return []
@@ -3020,6 +3019,15 @@ def _launched(run: Run, owner: int, module: str, device: str) -> dict[int, colle
             if kernel.module == module and kernel.device == device:
                 launched.setdefault(kernel.block_dim, collections.Counter())[kernel.key] += entry.count
     return launched
+
+
+def _is_idle(case: Case, build: Build) -> bool:
+    """Whether nothing of the module was launched, though its process launched something: all of its code is unused,
+    which is another finding than what its code is like."""
+    process = case.sample.cold.processes[build.owner]
+    return process.launches.count > 0 and not _launched(
+        case.sample.cold, build.owner, build.load.name, build.load.device
+    )
 
 
 def _launches_seen(case: Case, owner: int) -> bool:

@@ -420,6 +420,13 @@ def test_unrolled_loops_that_make_large_source(unrolled, source_bytes, expected)
     assert all("add repeats a loop body 512 times" in finding.evidence[0] for finding in found)
 
 
+def test_unrolled_loops_of_a_module_that_nothing_launched_are_no_lever():
+    built = load(generated_source_bytes=200_000, kernels=(0,))
+    other = launches({("add", "another", "b", "cpu", 1): 1})
+    found = find(process([built], launches=other, built_kernels=(kernel(unrolled=512, **FORWARD),)))
+    assert "CS-11" not in names(found)
+
+
 # CS-12
 
 
