@@ -1,0 +1,67 @@
+"""The kernels of the preprocessing itself. Those of plugins are in `plugins`."""
+
+import warp as wp
+
+from .settings import CELLS, WEIGHT_ORDERS
+
+# Before the first kernel: the module has this option from its first load on.
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.kernel
+def wrap_positions(positions: wp.array(dtype=wp.vec3), box: float):
+    """Put every particle back into the periodic box."""
+    i = wp.tid()
+    p = positions[i]
+    positions[i] = wp.vec3(
+        p[0] - box * wp.floor(p[0] / box),
+        p[1] - box * wp.floor(p[1] / box),
+        p[2] - box * wp.floor(p[2] / box),
+    )
+
+
+@wp.kernel
+def limit_speed(velocities: wp.array(dtype=wp.vec3), max_speed: float):
+    """Scale down the velocity of particles that are faster than allowed."""
+    i = wp.tid()
+    speed = wp.length(velocities[i])
+    if speed > max_speed:
+        velocities[i] = velocities[i] * (max_speed / speed)
+
+
+def _make_weight_kernel(order: int):
+    """A kernel that weights particles by their distance from the centre of the box, with a compact support."""
+
+    @wp.kernel
+    def weight(positions: wp.array(dtype=wp.vec3), box: float, weights: wp.array(dtype=float)):
+        i = wp.tid()
+        centre = wp.vec3(0.5 * box, 0.5 * box, 0.5 * box)
+        q = wp.length(positions[i] - centre) / box
+        base = wp.max(0.0, 1.0 - q)
+        value = float(1.0)
+        for _ in range(wp.static(order)):
+            value = value * base
+        weights[i] = value * (1.0 + wp.static(float(order)) * q)
+
+    return weight
+
+
+def _make_bin_kernel(cells: int):
+    """A kernel that finds the cell of each particle on a grid of `cells` a side."""
+
+    @wp.kernel
+    def bin_particles(positions: wp.array(dtype=wp.vec3), box: float, cell: wp.array(dtype=int)):
+        i = wp.tid()
+        scale = wp.static(float(cells)) / box
+        last = wp.static(cells - 1)
+        x = wp.clamp(int(positions[i][0] * scale), 0, last)
+        y = wp.clamp(int(positions[i][1] * scale), 0, last)
+        z = wp.clamp(int(positions[i][2] * scale), 0, last)
+        cell[i] = (x * wp.static(cells) + y) * wp.static(cells) + z
+
+    return bin_particles
+
+
+# All of them exist before anything is launched, so that the module is built once.
+WEIGHTS = {order: _make_weight_kernel(order) for order in WEIGHT_ORDERS}
+BIN = _make_bin_kernel(CELLS)

@@ -1,0 +1,25 @@
+"""Set-up of Warp for this package."""
+
+import warp as wp
+
+from . import kernels
+
+
+def pick_device(name: str | None) -> str:
+    """The named device, or CUDA where there is some, or the CPU."""
+    return name or ("cuda:0" if wp.is_cuda_available() else "cpu")
+
+
+def configure() -> None:
+    """Prepare a process of the job scheduler.
+
+    Its kernels stay in Warp's own cache, which processes may share.
+    """
+    # Kernels of an older release must never be picked up.
+    wp.config.cache_kernels = False
+
+
+def rebuild(device: str) -> None:
+    """Throw away all compiled kernels and compile those of this package again."""
+    wp.clear_kernel_cache()
+    wp.load_module(kernels, device=device)
