@@ -1,0 +1,1 @@
+"""Fits a conductivity to observations, with gradients through `linsolve`."""

@@ -1,0 +1,1 @@
+"""Pressure fields from divergence."""
