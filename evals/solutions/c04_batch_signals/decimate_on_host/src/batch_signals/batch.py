@@ -38,9 +38,9 @@ class Batch:
         source = wp.array(signals, dtype=float, device=self.device)
         self._launch(kernels.low_pass, self.shape, [source, self._taps, self._filtered])
         self._launch(kernels.envelope, self.shape[:1], [self._filtered, DECAY, self._envelope])
-        levels = self._envelope.numpy()
+        levels = self._envelope.numpy().copy()
         thinned = levels.reshape(len(levels), -1, THINNING).mean(axis=2)
-        return Stages(self._filtered.numpy(), levels, thinned)
+        return Stages(self._filtered.numpy().copy(), levels, thinned)
 
     def _launch(self, kernel: wp.Kernel, dim: tuple[int, ...], inputs: list) -> None:
         wp.launch(kernel, dim=dim, inputs=inputs, device=self.device)

@@ -40,7 +40,8 @@ class Batch:
         self._launch(kernels.low_pass, self.shape, [source, self._taps, self._filtered])
         self._launch(kernels.envelope, self.shape[:1], [self._filtered, DECAY, self._envelope])
         self._launch(kernels.decimate, self._thinned.shape, [self._envelope, THINNING, self._thinned])
-        return Stages(self._filtered.numpy(), self._envelope.numpy(), self._thinned.numpy())
+        results = (self._filtered, self._envelope, self._thinned)
+        return Stages(*(array.numpy().copy() for array in results))
 
     def _launch(self, kernel: wp.Kernel, dim: tuple[int, ...], inputs: list) -> None:
         wp.launch(kernel, dim=dim, inputs=inputs, device=self.device)

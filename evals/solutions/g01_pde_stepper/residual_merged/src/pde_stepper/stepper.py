@@ -33,7 +33,7 @@ class Stepper:
 
     def field(self) -> np.ndarray:
         """A copy of the field, float32 of shape (size, size)."""
-        return self._field.numpy()
+        return self._field.numpy().copy()
 
     def _advance(self, field: wp.array, rate: wp.array, dt: float) -> None:
         advection.advect(field, wp.vec2(*VELOCITY), rate)
