@@ -6433,12 +6433,12 @@ PAGE_STYLE = """
   --good: #1a6b38; --bad: #b3261e; --hint: #6a4b00; --busy: #4b5563;
   --interpreter: #8b949e; --imports: #6e7781; --import-warp: #3f6fb0; --init: #0f7f8c; --loads: #c24d0f;
   --hashing: #a8488b; --codegen: #9a6a00; --lto: #2b7cb8; --header: #7a4fc0; --native: #c24d0f; --install: #5c7a1f;
-  --binary: #00805c; --rest: #c3cad2; --cached: #00805c; }
+  --binary: #00805c; --rest: #aab2bb; --cached: #00805c; --life: #e3e8ed; }
 @media (prefers-color-scheme: dark) { :root { --bg: #0f1318; --panel: #171d24; --fg: #e6eaef; --muted: #9ba6b2;
   --line: #303944; --good: #6fce8f; --bad: #ff8f85; --hint: #e8c268; --busy: #aab4c0;
   --interpreter: #6e7781; --imports: #8b949e; --import-warp: #6ea3e8; --init: #45b5c0; --loads: #f08a4b;
   --hashing: #e08cc3; --codegen: #dba83a; --lto: #6cb6ee; --header: #b597f2; --native: #f08a4b; --install: #a7c957;
-  --binary: #46c79c; --rest: #46515e; --cached: #46c79c; } }
+  --binary: #46c79c; --rest: #5d6875; --cached: #46c79c; --life: #262e37; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--bg); color: var(--fg); font: 1rem/1.5 system-ui, "Segoe UI", sans-serif; }
 main { max-width: 74rem; margin: 0 auto; padding: 1.5rem clamp(1rem, 4vw, 2.5rem) 4rem; overflow-wrap: anywhere; }
@@ -6455,13 +6455,16 @@ code, .mono { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; 
 dt { margin: 0; } dd { margin: 0; font-size: 1.2rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 figure { margin: .75rem 0 1.25rem; }
 svg { display: block; width: 100%; overflow: hidden; }
-svg text { fill: var(--fg); font: .75rem ui-monospace, monospace; paint-order: stroke; stroke: var(--bg);
-  stroke-width: 3px; stroke-linejoin: round; }
-svg .strong { font-weight: 700; } svg .tick { fill: var(--muted); } svg .grid { stroke: var(--line); }
-svg .life { fill: var(--panel); stroke: var(--line); } svg .least { stroke-width: 1.5px; }
+svg text { fill: var(--muted); font: .75rem ui-monospace, monospace; } svg line { stroke: var(--line); }
+ol.timeline { list-style: none; margin: 0; padding: 0; font-size: .8125rem; }
+ol.timeline li { display: grid; grid-template-columns: minmax(0, 24rem) minmax(0, 1fr); gap: 0 1rem; }
+ol.timeline p { margin: 0; line-height: 20px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+ol.timeline strong { display: inline-block; min-width: 4.2rem; font-variant-numeric: tabular-nums; }
+ol.timeline .process { border-top: 1px solid var(--line); } ol.timeline .process strong { margin-right: .6rem; }
 ul.legend { display: flex; flex-wrap: wrap; gap: .15rem 1.2rem; list-style: none; padding: 0; margin: .5rem 0;
   font-size: .875rem; font-variant-numeric: tabular-nums; }
 .swatch { display: inline-block; width: .8em; height: .8em; margin-right: .45em; border-radius: .2em; }
+.c-life { outline: 1px solid var(--line); }
 ol.findings { list-style: none; padding: 0; }
 ol.findings > li { border: 1px solid var(--line); border-left: .3rem solid var(--hint); border-radius: .4rem;
   padding: .6rem .9rem; margin: .7rem 0; }
@@ -6469,16 +6472,21 @@ ol.findings > li.redundant { border-left-color: var(--bad); }
 .finding { display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin: 0; }
 .kind { color: var(--hint); font-weight: 600; } .redundant .kind { color: var(--bad); }
 li ul { padding-left: 1.2rem; margin: .3rem 0; font-size: .875rem; color: var(--muted); }
-.scroll { overflow-x: auto; } .scroll:focus-visible { outline: 2px solid var(--import-warp); }
+.scroll { overflow-x: auto; } .narrow { max-width: 44rem; }
+.scroll:focus-visible { outline: 2px solid var(--import-warp); }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }
 caption { text-align: left; color: var(--muted); padding: .2rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); }
 thead th { color: var(--muted); font-weight: 600; white-space: nowrap; vertical-align: bottom; }
 th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-tbody th { font-weight: 400; min-width: 14rem; } tbody th > span { display: block; }
+td { white-space: nowrap; } tbody th { font-weight: 400; min-width: 16rem; }
+tbody th > span:first-child { font-weight: 600; } tbody th > span { display: block; }
 tbody th > span + span { color: var(--muted); font-size: .8125rem; }
 details { margin: .5rem 0; } summary { cursor: pointer; padding: .3rem 0; font-weight: 600; }
+li details, header details { margin: 0; }
+li summary, header summary { padding: 0; font-size: .875rem; font-weight: 400; }
 @media (max-width: 44rem) {
+  ol.timeline li { grid-template-columns: minmax(0, 1fr); padding: .15rem 0; }
   .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .cards, .cards tbody, .cards tr, .cards th, .cards td, .cards caption { display: block; }
   .cards tr { border-bottom: 1px solid var(--line); padding: .5rem 0; display: flex; flex-wrap: wrap; gap: .1rem 1rem; }
@@ -6488,6 +6496,9 @@ details { margin: .5rem 0; } summary { cursor: pointer; padding: .3rem 0; font-w
 }
 @media print { details { display: block; } }
 """
+
+LOADS_IN_PROGRESS = "loads in progress"
+PROCESS_RUNS = "the process runs, no load in progress"
 
 # The colour of each part of a process or load: a variable of the style, and the class of what is drawn in it.
 PAGE_COLOURS = {
@@ -6507,7 +6518,8 @@ PAGE_COLOURS = {
     "left over": "rest",
     "cached": "cached",
     "error": "bad",
-    "busy": "busy",
+    LOADS_IN_PROGRESS: "busy",
+    PROCESS_RUNS: "life",
 }
 
 
@@ -6588,8 +6600,10 @@ def _page_head(parent: ET.Element, report: Report) -> None:
         ("cold start", duration(summary.cold_wall_ms.median)),
         ("warm start", duration(summary.warm_wall_ms.median)),
         ("loading modules", duration(summary.build_span_ms.median)),
-        *((name.replace("_", " "), f"{value:,}") for name, value in exact_facts(summary)),
     ]
+    for fact, count in exact_facts(summary):
+        if count or fact in ("builds", "rebuilds", "variants", "warm_builds"):
+            figures.append((fact.replace("_", " ").replace("lto", "LTO"), f"{count:,}"))
     grid = _add(header, "dl", class_="figures")
     for name, value in figures:
         tile = _add(grid, "div")
@@ -6597,15 +6611,23 @@ def _page_head(parent: ET.Element, report: Report) -> None:
         _add(tile, "dd", value)
 
 
-def _page_list(parent: ET.Element, lines: Sequence[str], most: int = PAGE_LINES) -> None:
-    """Lines as a list, those beyond `most` counted."""
+def _page_list(parent: ET.Element, lines: Sequence[str]) -> None:
+    """Lines as a list: four, those up to `PAGE_LINES` folded, the others counted."""
     if not lines:
         return
+    first = lines if len(lines) <= 5 else lines[:4]
+    _add_lines(parent, first)
+    if len(lines) > len(first):
+        folded = _add(parent, "details")
+        _add(folded, "summary", f"{len(lines) - len(first):,} more")
+        hidden = len(lines) - PAGE_LINES
+        _add_lines(folded, [*lines[len(first) : PAGE_LINES], *([f"and {hidden:,} more"] if hidden > 0 else [])])
+
+
+def _add_lines(parent: ET.Element, lines: Sequence[str]) -> None:
     items = _add(parent, "ul")
-    for line in lines[:most]:
+    for line in lines:
         _add(items, "li", line)
-    if len(lines) > most:
-        _add(items, "li", f"and {len(lines) - most:,} more")
 
 
 def _page_shares(parent: ET.Element, report: Report) -> None:
@@ -6614,14 +6636,9 @@ def _page_shares(parent: ET.Element, report: Report) -> None:
     if summary is None:
         return
     section = _section(parent, "Where the time goes")
-    found = _first_with_warp(report)
-    if found is not None:
-        title = f"Process {found[0].path} in the first cold run"
-        _share_bar(section, title, "loads: a module load in progress", _process_parts(found[1]))
-    else:
-        rest = max(0.0, summary.cold_wall_ms.median - summary.build_span_ms.median)
-        parts = [("loads", summary.build_span_ms.median), ("everything else", rest)]
-        _share_bar(section, "The cold run", "loads: a module load in progress", parts)
+    cold = next((sample.cold for sample in complete_samples(report.samples)), None)
+    if cold is not None:
+        _share_bar(section, "The first cold run", *_run_parts(cold))
     header = _phase_of_builds(report, lambda phases: phases.header_ms or 0.0)
     install = _phase_of_builds(report, lambda phases: phases.install_ms)
     rest_of_builds = _phase_of_builds(report, lambda phases: phases.rest_ms)
@@ -6637,11 +6654,36 @@ def _page_shares(parent: ET.Element, report: Report) -> None:
         ("left over", rest_of_builds.median if rest_of_builds else 0.0),
     ]
     if summary.builds:
-        note = f"medians of {plural(len(summary.cold_wall_ms.values), 'sample')}; builds that overlap count in full"
-        _share_bar(section, f"Its {plural(summary.builds, 'build')}, all processes", note, parts)
+        note = f"Medians of {plural(len(summary.cold_wall_ms.values), 'sample')}; builds that overlap count in full."
+        _share_bar(section, plural(summary.builds, "build"), parts, note)
 
 
-def _share_bar(parent: ET.Element, title: str, note: str, parts: Sequence[tuple[str, float]]) -> None:
+def _run_parts(run: Run) -> tuple[list[tuple[str, float]], str]:
+    """Where the wall time of a run went, and what that means: as its only process tells, or by what any process was
+    doing, module loads before anything else."""
+    only = run.processes[0].phases if len(run.processes) == 1 else None
+    if only is not None:
+        parts = _process_parts(only)
+        outside = max(0.0, run.wall_ms - math.fsum(ms for _, ms in parts))
+        return [*parts[:-1], (parts[-1][0], parts[-1][1] + outside)], "Loads: hashing, and Warp's own timer."
+    spans = [
+        Span("loads", placed.start_ms, placed.end_ms)
+        for process in run.processes
+        for _, lane in load_lanes(process.loads)
+        for placed in lane
+    ]
+    spans += [span for process in run.processes for span in start_up_spans(process)]
+    parts, before, counted = [], 0.0, list[tuple[float, float]]()
+    for name in ("loads", "import warp", "imports before Warp", "interpreter"):
+        counted += [(span.start_ms, span.end_ms) for span in spans if span.name == name]
+        covered = union_ms(counted)
+        parts.append((name, covered - before))
+        before = covered
+    note = "What any of the processes was doing at a time: loads first, then importing Warp, then starting."
+    return [*parts, ("everything else", max(0.0, run.wall_ms - before))], note
+
+
+def _share_bar(parent: ET.Element, title: str, parts: Sequence[tuple[str, float]], note: str) -> None:
     """A stacked bar with a legend that holds the same as text."""
     parts = [(name, ms) for name, ms in parts if ms > 0]
     total = math.fsum(ms for _, ms in parts)
@@ -6653,22 +6695,18 @@ def _share_bar(parent: ET.Element, title: str, note: str, parts: Sequence[tuple[
     drawing = _add(figure, "svg", height="26", aria_hidden="true")
     at = 0.0
     for name, ms in parts:
-        group = _add(drawing, "g")
-        _add(group, "title", f"{name}: {duration(ms)}, {ms / total:.1%}")
-        _rect(group, name, at / total, ms / total, 0, 26)
+        _add(_rect(drawing, name, at / total, ms / total, 0, 26), "title", f"{name}: {duration(ms)}")
         at += ms
     legend = _add(figure, "ul", class_="legend")
     for name, ms in parts:
-        item = _add(legend, "li")
-        swatch = _add(item, "span", class_=f"swatch c-{PAGE_COLOURS[name]}")
-        swatch.tail = f"{name} {duration(ms)}, {ms / total:.1%}"
+        _swatch(legend, name, f"{name} {duration(ms)}, {ms / total:.1%}")
     _add(figure, "figcaption", note)
 
 
-def _rect(parent: ET.Element, name: str, start: float, width: float, y: float, height: float) -> None:
+def _rect(parent: ET.Element, name: str, start: float, width: float, y: int, height: int) -> ET.Element:
     """A piece of a drawing in the colour of `name`; `start` and `width` are shares of the whole width."""
-    place = {"x": f"{100 * start:.3f}%", "width": f"{100 * width:.3f}%", "y": f"{y:g}", "height": f"{height:g}"}
-    _add(parent, "rect", class_=f"c-{PAGE_COLOURS[name]}", **place)
+    where = {"x": f"{100 * start:.3f}%", "width": f"{100 * width:.3f}%", "y": str(y), "height": str(height)}
+    return _add(parent, "rect", class_=f"c-{PAGE_COLOURS[name]}", **where)
 
 
 def _page_findings(parent: ET.Element, report: Report) -> None:
@@ -6706,153 +6744,143 @@ def _page_timelines(parent: ET.Element, report: Report) -> None:
         loads = sum(len(process.loads) for process in run.processes)
         name = f"{title[0].upper()}{title[1:]}: {duration(run.wall_ms)}, {plural(loads, 'load')}"
         _add(shown, "summary", name)
-        _timeline(_add(shown, "figure"), name, run, f"t{number}")
+        _timeline(_add(shown, "figure"), run)
     if len(runs) > 8:
         _add(section, "p", f"and {len(runs) - 8} more runs")
 
 
 class Timeline:
-    """The drawing of a run: `y` is where the next row goes, in pixels; the width is 100 % of `span_ms`."""
+    """The rows of a drawing, each with its words beside it or, on a narrow screen, above it."""
 
     def __init__(self, parent: ET.Element, span_ms: float) -> None:
-        self.drawing = parent
+        self.rows = _add(parent, "ol", class_="timeline")
         self.span_ms = span_ms
-        self.y = 0.0
+        self.drawn: dict[str, None] = {}  # names of pieces, for the legend
+        self.ticks = [(at, f"{100 * self.share(at):.3f}%") for at in round_ticks(span_ms)]
+        line = _add(self.rows, "li", aria_hidden="true")
+        _add(line, "p")
+        axis = _add(line, "svg", height="18")
+        for at, x in self.ticks:
+            anchor = "start" if not at else "end" if self.share(at) > 0.94 else "middle"
+            tick = "0" if not at else f"{at / 1000:g} s" if span_ms >= 2000 else f"{at:g} ms"
+            _add(axis, "text", tick, x=x, y="13", text_anchor=anchor)
 
     def share(self, ms: float) -> float:
         """Where a time is, as a share of the width."""
         return min(1.0, max(0.0, ms / self.span_ms))
 
-    def axis(self) -> None:
-        """A tick at each round number."""
-        for at in round_ticks(self.span_ms):
-            x = f"{100 * self.share(at):.3f}%"
-            _add(self.drawing, "line", class_="grid", x1=x, x2=x, y1="18", y2="100%")
-            anchor = "start" if not at else "end" if self.share(at) > 0.94 else "middle"
-            tick = "0" if not at else f"{at / 1000:g} s" if self.span_ms >= 2000 else f"{at:g} ms"
-            _add(self.drawing, "text", tick, class_="tick", x=x, y="12", text_anchor=anchor)
-        self.y = 26.0
+    def row(self, strong: str, text: str, told: str, class_: str = "load") -> ET.Element:
+        """A row without pieces; `told` is what its drawing says in words."""
+        line = _add(self.rows, "li", class_=class_)
+        words = _add(line, "p", title=f"{strong} {text}")
+        _add(words, "strong", strong)
+        _add(words, "code", text)
+        drawing = _add(line, "svg", height="20", role="img")
+        _add(drawing, "title", told)
+        for _, x in self.ticks:
+            _add(drawing, "line", x1=x, x2=x, y1="0", y2="100%")
+        return drawing
 
-    def label(self, strong: str, text: str) -> None:
-        """A line of text, at the left edge."""
-        line = _add(self.drawing, "text", x="0", y=f"{self.y + 11:g}")
-        _add(line, "tspan", strong, class_="strong").tail = f" {printable(text, 90)}"
-        self.y += 15
-
-    def bar(self, spans: Iterable[tuple[str, Span]], tooltip: str) -> None:
-        """Pieces of one row in the colours of their names."""
-        group = _add(self.drawing, "g")
-        _add(group, "title", tooltip)
-        for colour, span in spans:
-            start, end = self.share(span.start_ms), self.share(span.end_ms)
-            # What is thinner than a pixel must still be seen.
-            _rect(group, colour, start, max(end - start, 0.001), self.y, 11)
-
-    def life(self, process: Process, busy: Sequence[Span]) -> None:
-        """A process from its birth to its end: starting, with loads in progress, and in between."""
-        whole = process_span(process)
-        start, end = self.share(whole.start_ms), self.share(whole.end_ms)
-        box = {"x": f"{100 * start:.3f}%", "width": f"{100 * max(0.0, end - start):.3f}%", "y": f"{self.y:g}"}
-        _add(self.drawing, "rect", class_="life", height="11", **box)
-        for span in start_up_spans(process):
-            self.bar([(span.name, span)], f"{span.name}: {duration(span.end_ms - span.start_ms)}")
-        for span in busy:
-            self.bar([("busy", span)], f"loads in progress: {duration(span.end_ms - span.start_ms)}")
-        for before, after in itertools.pairwise(busy):
-            gap = Span("gap", before.end_ms, after.start_ms)
-            group = _add(self.drawing, "g")
-            _add(group, "title", f"no load in progress: {duration(gap.end_ms - gap.start_ms)}")
-            x, width = self.share(gap.start_ms), self.share(gap.end_ms) - self.share(gap.start_ms)
-            area = {"x": f"{100 * x:.3f}%", "width": f"{100 * width:.3f}%", "y": f"{self.y:g}", "height": "11"}
-            _add(group, "rect", class_="life", **area)
-        self.y += 19
+    def piece(self, drawing: ET.Element, name: str, span: Span, told: str | None = None) -> None:
+        """A piece of a row in the colour of its name."""
+        start, end = self.share(span.start_ms), self.share(span.end_ms)
+        self.drawn[name] = None
+        # What is thinner than a pixel must still be seen.
+        piece = _rect(drawing, name, start, max(end - start, 0.001), 4, 12)
+        if told is not None:
+            _add(piece, "title", f"{told}: {duration(span.end_ms - span.start_ms)}")
 
 
-def _timeline(parent: ET.Element, name: str, run: Run, key: str) -> None:
-    """The loads of a run, a row each under their process, the longest `TIMELINE_LOADS` of them; the others share a row
-    of their process."""
-    with_loads = [process for process in run.processes if process.loads]
-    dearest = sorted(with_loads, key=lambda process: -math.fsum(load.ms for load in process.loads))[:TIMELINE_PROCESSES]
-    shown = [process for process in with_loads if any(process is one for one in dearest)]
+def _timeline(parent: ET.Element, run: Run) -> None:
+    """The loads of a run, a row each under their process: the longest `TIMELINE_LOADS` of them, in the
+    `TIMELINE_PROCESSES` that spent most time on them. The other loads of a process share a row."""
+    by_cost = sorted(run.processes, key=lambda process: -math.fsum(load.ms for load in process.loads))
+    dearest = {id(process) for process in by_cost[:TIMELINE_PROCESSES]}
+    shown = [process for process in run.processes if id(process) in dearest]
     kept = longest_loads(shown, TIMELINE_LOADS)
-    ends = [process_span(process).end_ms for process in shown]
-    spans = [placed.end_ms for process in shown for _, lane in load_lanes(process.loads) for placed in lane]
-    drawing = _add(parent, "svg", role="img", aria_labelledby=f"{key}-title {key}-desc")
-    _add(drawing, "title", name, id=f"{key}-title")
-    _add(drawing, "desc", "The table of modules below holds what is drawn here.", id=f"{key}-desc")
-    line = Timeline(drawing, max(0.001, run.wall_ms, *ends, *spans))
-    line.axis()
-    for process in shown:
-        lanes = load_lanes(process.loads)
+    lanes_of = [load_lanes(process.loads) for process in shown]
+    ends = [placed.end_ms for lanes in lanes_of for _, lane in lanes for placed in lane]
+    ends += [process_span(process).end_ms for process in shown]
+    line = Timeline(parent, max(0.001, run.wall_ms, *ends))
+    for process, lanes in zip(shown, lanes_of, strict=True):
         placed = [one for _, lane in lanes for one in lane]
-        busy = joined_spans([Span("", one.start_ms, one.end_ms) for one in placed], line.span_ms / 1000)
-        line.label(f"process {process.path}", shlex.join(process.argv))
-        line.life(process, busy)
+        _timeline_process(line, process, placed)
         several = len({thread for thread, _ in lanes}) > 1
         for thread, lane in lanes:
             for one in lane:
                 if id(one.load) in kept:
-                    _timeline_row(line, one, f"thread {thread}, " if several else "")
+                    _timeline_load(line, one, f", thread {thread}" if several else "")
         hidden = [one for one in placed if id(one.load) not in kept]
         if hidden:
-            total = math.fsum(one.load.ms for one in hidden)
-            line.label(duration(total), f"in {plural(len(hidden), 'shorter load')}")
-            rest = joined_spans([Span("", one.start_ms, one.end_ms) for one in hidden], line.span_ms / 1000)
-            line.bar([("busy", span) for span in rest], plural(len(hidden), "shorter load"))
-            line.y += 16
-    drawing.set("height", f"{line.y + 2:g}")
-    _timeline_legend(parent, run, len(with_loads) - len(shown))
+            told = f"{plural(len(hidden), 'shorter load')} of process {process.path}"
+            drawing = line.row(duration(math.fsum(one.load.ms for one in hidden)), told, told)
+            for span in joined_spans(hidden, line.span_ms / 1000):
+                line.piece(drawing, LOADS_IN_PROGRESS, span)
+    _timeline_legend(parent, line.drawn, run, len(run.processes) - len(shown))
 
 
-def _timeline_row(line: Timeline, placed: PlacedLoad, thread: str) -> None:
+def _timeline_process(line: Timeline, process: Process, placed: Sequence[PlacedLoad]) -> None:
+    """A process from its birth to its end: starting, with loads in progress, and the gaps between them."""
+    whole = process_span(process)
+    words = f"process {process.path} from {duration(whole.start_ms)} to {duration(whole.end_ms)}"
+    drawing = line.row(f"process {process.path}", shlex.join(process.argv), words, "process")
+    line.piece(drawing, PROCESS_RUNS, whole)
+    for span in start_up_spans(process):
+        line.piece(drawing, span.name, span, span.name)
+    busy = joined_spans(placed, line.span_ms / 1000)
+    for before, after in itertools.pairwise(busy):
+        line.piece(drawing, PROCESS_RUNS, Span("", before.end_ms, after.start_ms), "no load in progress")
+    for span in busy:
+        line.piece(drawing, LOADS_IN_PROGRESS, span, LOADS_IN_PROGRESS)
+
+
+def _timeline_load(line: Timeline, placed: PlacedLoad, thread: str) -> None:
     load = placed.load
     state = "" if load.status is Status.COMPILED else f", {load.status.value}"
-    name = f"{shortened(load.name, 44)} {_short(load.hash)}"
-    line.label(duration(load.ms), f"{name}{state}{f', {thread[:-2]}' if thread else ''}")
-    plain = load.status.value if load.status.value in PAGE_COLOURS else "busy"
-    pieces: list[tuple[str, Span]] = []
-    for span in placed.phases():
+    pieces: list[Span] = []
+    for span in placed.phases() if load.status is Status.COMPILED else ():
         header = load.phases.header_ms if load.phases and span.name == "native compile" else None
-        inner = (
-            laid(span.start_ms, span.end_ms, [("precompiled header", header), ("native compile", math.inf)])
-            if header
-            else [span]
-        )
-        pieces += [(one.name, one) for one in inner]
-    if load.phases is None or load.status is not Status.COMPILED:
-        pieces = [(plain, Span("", placed.start_ms, placed.end_ms))]
-    told = ", ".join(f"{one.name} {duration(one.end_ms - one.start_ms)}" for _, one in pieces if one.name)
-    cause = f"; {cause_text(load.cause)}" if load.cause else ""
-    line.bar(pieces, f"{load.name}{_at_dim(load.block_dim)} on {load.device}, {load.status.value}: {told}{cause}")
-    line.y += 17
+        parts = [("precompiled header", header or 0.0), (span.name, math.inf)]
+        pieces += laid(span.start_ms, span.end_ms, parts)
+    told = f"{load.name} {_short(load.hash)}{_at_dim(load.block_dim)} on {load.device}, {load.status.value},"
+    told += f" from {duration(placed.start_ms)} to {duration(placed.end_ms)}"
+    told += "".join(f", {one.name} {duration(one.end_ms - one.start_ms)}" for one in pieces)
+    told += f"; {cause_text(load.cause)}" if load.cause else ""
+    drawing = line.row(duration(load.ms), f"{shortened(load.name, 36)} {_short(load.hash)}{state}{thread}", told)
+    name = {Status.CACHED: "cached", Status.ERROR: "error"}.get(load.status, LOADS_IN_PROGRESS)
+    for span in pieces or [Span(name, placed.start_ms, placed.end_ms)]:
+        line.piece(drawing, span.name, span)
 
 
-def _timeline_legend(parent: ET.Element, run: Run, hidden_processes: int) -> None:
+def _timeline_legend(parent: ET.Element, names: Iterable[str], run: Run, hidden_processes: int) -> None:
+    drawn = set(names)
     legend = _add(parent, "ul", class_="legend")
-    names = [name for name in PAGE_COLOURS if name not in ("loads", "wp.init", "everything else", "busy")]
-    for name in [*names, "busy"]:
-        item = _add(legend, "li")
-        swatch = _add(item, "span", class_=f"swatch c-{PAGE_COLOURS[name]}")
-        swatch.tail = "a load in progress" if name == "busy" else name
-    loads = [load for process in run.processes for load in process.loads]
-    without_time = sum(load.start_ms is None for load in loads)
-    notes = ["Phases are laid in their order within a load; where one began is not recorded."]
-    notes += [f"{plural(hidden_processes, 'more process', 'more processes')} with loads not drawn."] * bool(
-        hidden_processes
-    )
-    notes += [f"{plural(without_time, 'load')} known from the output only, without a time."] * bool(without_time)
+    for name in PAGE_COLOURS:
+        if name in drawn:
+            _swatch(legend, name, name)
+    without_time = sum(load.start_ms is None for process in run.processes for load in process.loads)
+    notes = ["The phases of a load are laid in their order; where one began is not recorded."]
+    if hidden_processes:
+        notes.append(f"{plural(hidden_processes, 'more process', 'more processes')} not drawn.")
+    if without_time:
+        notes.append(f"{plural(without_time, 'load')} known from the output only, at no known time.")
     _add(parent, "figcaption", " ".join(notes))
 
 
-def joined_spans(spans: Iterable[Span], gap_ms: float) -> list[Span]:
-    """Spans in order, those that overlap or have a gap of at most `gap_ms` between them as one."""
+def _swatch(legend: ET.Element, name: str, text: str) -> None:
+    """A line of a legend, in the colour of `name`."""
+    _add(_add(legend, "li"), "span", class_=f"swatch c-{PAGE_COLOURS[name]}").tail = text
+
+
+def joined_spans(placed: Iterable[PlacedLoad], gap_ms: float) -> list[Span]:
+    """When loads were in progress, in order; gaps of at most `gap_ms` are left out."""
     joined: list[Span] = []
-    for span in sorted(spans, key=lambda one: one.start_ms):
-        if joined and span.start_ms - joined[-1].end_ms <= gap_ms:
+    for one in sorted(placed, key=lambda one: one.start_ms):
+        if joined and one.start_ms - joined[-1].end_ms <= gap_ms:
             last = joined.pop()
-            joined.append(Span(last.name, last.start_ms, max(last.end_ms, span.end_ms)))
+            joined.append(Span(last.name, last.start_ms, max(last.end_ms, one.end_ms)))
         else:
-            joined.append(span)
+            joined.append(Span(LOADS_IN_PROGRESS, one.start_ms, one.end_ms))
     return joined
 
 
@@ -6867,13 +6895,24 @@ Cell = str | tuple[str, ...]  # with a second and third line in small print
 
 
 def _page_table(
-    parent: ET.Element, caption: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], left: int
+    parent: ET.Element,
+    caption: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    left: int,
 ) -> None:
     """A table whose first column names the row; the first `left` columns are text, the others numbers. Narrow screens
     show a row as a card."""
     if not rows:
         return
-    frame = _add(parent, "div", class_="scroll", tabindex="0", role="region", aria_label=caption)
+    frame = _add(
+        parent,
+        "div",
+        class_="scroll" if len(columns) > 4 else "scroll narrow",
+        tabindex="0",
+        role="region",
+        aria_label=caption,
+    )
     grid = _add(frame, "table", class_="cards")
     _add(grid, "caption", caption)
     header = _add(_add(grid, "thead"), "tr")
@@ -6900,7 +6939,8 @@ def _page_modules(parent: ET.Element, report: Report) -> None:
     for cells, records in _module_rows(report):
         causes = list(dict.fromkeys(cause_text(cause) for record in records for cause in record.causes))
         sites = list(dict.fromkeys(place(site) for record in records for site in record.sites))
-        told = [_from_here(f"why: {_listed(causes, 3)}", report)] if causes else []
+        told = [_from_here(line, report) for line in causes[:3]]
+        told += [f"and {plural(len(causes) - 3, 'more cause')}"] if len(causes) > 3 else []
         told += [_from_here(f"asked for at {_listed(sites, 2)}", report)] if sites else []
         rows.append([(cells[0], *told), *cells[1:]])
     if rows:
