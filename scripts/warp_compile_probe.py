@@ -6448,6 +6448,7 @@ h3 { font-size: 1rem; margin: 1.5rem 0 .4rem; }
 p { margin: .3rem 0; max-width: 62rem; }
 code, .mono { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; font-size: .875em; }
 .eyebrow, .quiet, figcaption, dt { color: var(--muted); font-size: .875rem; }
+.bar { font-weight: 600; }
 .lead { font-size: 1.2rem; font-weight: 600; }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); gap: .6rem; margin: 1.2rem 0; }
@@ -6572,8 +6573,9 @@ def _add(parent: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.
 
 
 def _section(parent: ET.Element, title: str) -> ET.Element:
+    """A new section with its heading, one level below that of a section around it."""
     section = _add(parent, "section")
-    _add(section, "h2", title)
+    _add(section, "h3" if parent.tag == "section" else "h2", title)
     return section
 
 
@@ -6690,7 +6692,7 @@ def _share_bar(parent: ET.Element, title: str, parts: Sequence[tuple[str, float]
     if not total:
         return
     figure = _add(parent, "figure")
-    _add(figure, "h3", f"{title}: {duration(total)}")
+    _add(figure, "p", f"{title}: {duration(total)}", class_="bar")
     # The legend says it all in words, so the drawing is none for a screen reader.
     drawing = _add(figure, "svg", height="26", aria_hidden="true")
     at = 0.0
@@ -6794,8 +6796,11 @@ class Timeline:
 def _timeline(parent: ET.Element, run: Run) -> None:
     """The loads of a run, a row each under their process: the longest `TIMELINE_LOADS` of them, in the
     `TIMELINE_PROCESSES` that spent most time on them. The other loads of a process share a row."""
-    by_cost = sorted(run.processes, key=lambda process: -math.fsum(load.ms for load in process.loads))
-    dearest = {id(process) for process in by_cost[:TIMELINE_PROCESSES]}
+
+    def spent(process: Process) -> float:
+        return math.fsum(load.ms for load in process.loads if load.start_ms is not None)
+
+    dearest = {id(process) for process in sorted(run.processes, key=spent, reverse=True)[:TIMELINE_PROCESSES]}
     shown = [process for process in run.processes if id(process) in dearest]
     kept = longest_loads(shown, TIMELINE_LOADS)
     lanes_of = [load_lanes(process.loads) for process in shown]
