@@ -92,6 +92,8 @@ PROBE_VERSION = "0.1.0"
 REPORT_SCHEMA = "warp-compile-probe/report"
 LOG_SCHEMA = "warp-compile-probe/log"
 SCHEMA_VERSION = 1
+MAX_INTEGER_DIGITS = 18  # no report holds more, and sums of such numbers do not overflow
+MAX_NUMBER = 1e15
 MAX_ENCODED_LAUNCH_BYTES = 1 << 20  # compressed launch order kept a process
 FIRST_LAUNCHES_KEPT = 100_000  # of a stream whose order is too long to keep
 ENCODED_PIECE_BYTES = 1 << 18
@@ -830,9 +832,9 @@ def _read(kind: Any, value: Any, path: str) -> Any:
         except ValueError:
             allowed = ", ".join(str(member.value) for member in kind)
             raise InputError(f"{path}: expected one of {allowed}; found {value!r}") from None
-    if kind is float:
-        return _read_float(value, path)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+    if kind in (int, float):
+        return _read_integer(value, path) if kind is int else _read_float(value, path)
+    if not isinstance(value, kind):
         raise InputError(f"{path}: expected {kind.__name__}, found {type(value).__name__}")
     return value
 
@@ -840,9 +842,17 @@ def _read(kind: Any, value: Any, path: str) -> Any:
 def _read_float(value: Any, path: str) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise InputError(f"{path}: expected a number, found {type(value).__name__}")
-    if not abs(value) <= sys.float_info.max:
-        raise InputError(f"{path}: expected a finite number")
+    if not abs(value) <= MAX_NUMBER:
+        raise InputError(f"{path}: expected a number of at most {MAX_NUMBER:g}")
     return float(value)
+
+
+def _read_integer(value: Any, path: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(f"{path}: expected int, found {type(value).__name__}")
+    if abs(value) >= 10**MAX_INTEGER_DIGITS:
+        raise InputError(f"{path}: expected a whole number of at most {MAX_INTEGER_DIGITS} digits")
+    return value
 
 
 def _read_dataclass(kind: type, value: Any, path: str) -> Any:
@@ -5212,7 +5222,7 @@ def table(header: Sequence[str], align: str, rows: Sequence[Sequence[str]]) -> l
 
 def _wrapped(text: str, indent: str, most: int) -> list[str]:
     """The text in at most `most` lines; a newline in it is a space, every other control character an escape."""
-    clean = printable(" ".join(text.split()))
+    clean = printable(" ".join(text[: 20 * WIDTH * most].split()))  # all that may be shown, and what says there is more
     return textwrap.wrap(
         clean, WIDTH, initial_indent=indent, subsequent_indent=indent, max_lines=most, placeholder=" ..."
     )
@@ -5363,7 +5373,8 @@ def violation_lines(violations: Sequence[Violation], rows: int) -> list[str]:
 
 def _from_here(text: str, report: Report) -> str:
     """Paths under the program's directory as seen from it, those of installed packages from where these are."""
-    text = re.sub(r"/[^\s:'\"]*/(?:site|dist)-packages/", "", text)
+    # A path begins where a word does, so that a text of slashes is read once and not once for each slash.
+    text = re.sub(r"(?<![^\s:'\"(=])/[^\s:'\"(=]*/(?:site|dist)-packages/", "", text)
     return text.replace(report.cwd.rstrip("/\\") + "/", "") if len(report.cwd) > 1 else text
 
 
@@ -6287,7 +6298,7 @@ class TraceEvent:
     def to_json(self) -> dict[str, Any]:
         """The event as the format has it."""
         more: dict[str, Any] = {"dur": self.length_us} if self.phase == "X" else {"s": "p"} if self.phase == "i" else {}
-        event = {"ph": self.phase, "name": printable(self.name, MAX_TRACE_TEXT), "cat": "warp", "pid": self.pid}
+        event = {"ph": self.phase, "name": printable(self.name or "?", MAX_TRACE_TEXT), "cat": "warp", "pid": self.pid}
         return {**event, "tid": self.tid, "ts": self.start_us, **more, "args": self.args}
 
 
@@ -12542,9 +12553,9 @@ def discard(stream: typing.TextIO) -> None:
 
 
 def complain(text: str) -> None:
-    """A line on standard error, if anybody reads it."""
+    """What went wrong, on standard error, if anybody reads it."""
     try:
-        print(f"warp-compile-probe: {text}", file=sys.stderr, flush=True)
+        print("\n".join(map(printable, f"warp-compile-probe: {text}".split("\n"))), file=sys.stderr, flush=True)
     except OSError:
         discard(sys.stderr)
 
@@ -12623,8 +12634,6 @@ def _open_log(name: str) -> typing.BinaryIO:
 # -- report ---------------------------------------------------------------------------------------------------------
 
 MAX_REPORT_BYTES = 1 << 30
-MAX_INTEGER_DIGITS = 18
-MAX_NUMBER = 1e15
 
 
 def load_report(path: str) -> Report:

@@ -15,6 +15,7 @@ import warp_compile_probe as probe
 from builders import full_report
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from report_builder import make_report
 from test_page import checked_page
 from test_trace import checked_trace
 
@@ -33,7 +34,7 @@ FLOATS = st.one_of(
     st.sampled_from([0.0, -1.0, 1.0, 1e-320, 1e15, -1e15, 999.5]),
     st.floats(-probe.MAX_NUMBER, probe.MAX_NUMBER, allow_nan=False),
 )
-INTEGERS = st.one_of(st.integers(-3, 3), st.integers(-(10**18), 10**18))
+INTEGERS = st.one_of(st.integers(-3, 3), st.integers(1 - 10**18, 10**18 - 1))
 
 
 def values_of(kind):
@@ -54,25 +55,59 @@ def values_of(kind):
     return {float: FLOATS, int: INTEGERS, bool: st.booleans(), str: TEXT}[kind]
 
 
+REAL = probe.to_json(full_report())
+CLOSED = {member.value for kind in vars(probe).values() if isinstance(kind, enum.EnumMeta) for member in kind}
+
+
 @st.composite
 def documents(draw):
-    """A document of any shape; most of it real, where one that is made up from nothing would say nothing."""
-    made = draw(values_of(probe.Report))
-    made |= {"schema": probe.REPORT_SCHEMA, "schema_version": probe.SCHEMA_VERSION}
-    real = probe.to_json(full_report())
-    for key in draw(st.sets(st.sampled_from(sorted(real)))):
-        made[key] = real[key]
+    """A real document in which some parts are made up."""
+    made = draw(st.fixed_dictionaries({key: values_of(HINTS[key]) | st.just(REAL[key]) for key in REAL}))
+    return made | {"schema": probe.REPORT_SCHEMA, "schema_version": probe.SCHEMA_VERSION}
+
+
+HINTS = typing.get_type_hints(probe.Report)
+
+
+def paths_of(value, path=()):
+    """Every place in a document."""
+    if path and path[0] not in ("schema", "schema_version"):
+        yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from paths_of(item, (*path, key))
+
+
+@st.composite
+def damaged(draw, real):
+    """A document in which single values are others of their kind, and lists are longer, shorter or empty."""
+    made = json.loads(json.dumps(real))
+    for path in draw(st.lists(st.sampled_from(list(paths_of(real))), min_size=1, max_size=12)):
+        holder = made
+        try:
+            for key in path[:-1]:
+                holder = holder[key]
+            value = holder[path[-1]]
+        except (IndexError, KeyError, TypeError):
+            continue  # an earlier change took it away
+        if isinstance(value, list):
+            holder[path[-1]] = draw(st.sampled_from([[], value[:1], value * 2, value * 40]))
+        elif isinstance(value, str) and value not in CLOSED:
+            holder[path[-1]] = draw(TEXT)
+        elif isinstance(value, float):
+            holder[path[-1]] = draw(FLOATS)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            holder[path[-1]] = draw(INTEGERS)
     return made
 
 
 def hostile_copy(value, text):
     """A document with every text in it replaced, but for those of closed sets and what the reader checks."""
-    closed = {member.value for kind in vars(probe).values() if isinstance(kind, enum.EnumMeta) for member in kind}
     if isinstance(value, dict):
         return {key: hostile_copy(item, text) if key != "schema" else item for key, item in value.items()}
     if isinstance(value, list):
         return [hostile_copy(item, text) for item in value]
-    return text if isinstance(value, str) and value not in closed else value
+    return text if isinstance(value, str) and value not in CLOSED else value
 
 
 def check_everything(report):
@@ -103,15 +138,41 @@ def check_terminal(text):
     text.encode("utf-8")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+HEAVY = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@settings(HEAVY, max_examples=25)
 @given(documents())
 def test_whatever_is_read_is_rendered(document):
     check_everything(probe.Report.from_json(document))
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@settings(HEAVY, max_examples=100)
+@given(damaged(REAL))
+def test_a_damaged_report_is_rendered(document):
+    check_everything(probe.Report.from_json(document))
+
+
+@settings(HEAVY, max_examples=100)
+@given(damaged(probe.to_json(make_report())))
+def test_a_damaged_report_is_compared_or_refused(document):
+    try:
+        comparison = probe.compare_reports(
+            make_report(), probe.Report.from_json(document), frozenset(probe.ComparableField)
+        )
+    except probe.InputError:
+        return
+    for style in probe.TextFormat:
+        check_terminal(probe.render_comparison(comparison, style))
+
+
+# What takes a time that grows with the square of a text would not end within the time limit of a test.
+LONG = ("/" * 300_000, "a/site-packages/" * 20_000, " x" * 200_000, "\x1b" * 30_000, "f" * 300_000)
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, *LONG], ids=range(len(HOSTILE) + len(LONG)))
 def test_no_text_of_a_report_does_anything(text):
-    check_everything(probe.Report.from_json(hostile_copy(probe.to_json(full_report()), text)))
+    check_everything(probe.Report.from_json(hostile_copy(REAL, text)))
 
 
 class Texts(HTMLParser):
@@ -172,10 +233,15 @@ def test_a_hostile_file_is_one_sentence_on_standard_error(tmp_path, capsys, text
         check_terminal(shown.err)
 
 
-def test_numbers_that_no_report_holds_are_refused():
-    document = probe.to_json(full_report())
-    for number in (1e16, -1e300, 10**19):
-        samples = [{**document["samples"][0], "index": number}] if isinstance(number, int) else document["samples"]
-        options = {**document["options"], "timeout_s": float(number)}
-        with pytest.raises(probe.InputError, match=r"report\.(options\.timeout_s|samples\[0\]\.index)"):
-            probe.Report.from_json({**document, "options": options, "samples": samples})
+@pytest.mark.parametrize("number", [1e16, -1e300, 1.7e308])
+def test_a_time_that_no_report_holds_is_refused(number):
+    options = {**REAL["options"], "timeout_s": number}
+    with pytest.raises(probe.InputError, match=r"^report\.options\.timeout_s: expected a number of at most 1e\+15$"):
+        probe.Report.from_json({**REAL, "options": options})
+
+
+@pytest.mark.parametrize("number", [10**18, -(10**5_000)], ids=["too long", "far too long"])
+def test_a_count_that_no_report_holds_is_refused(number):
+    options = {**REAL["options"], "samples": number}
+    with pytest.raises(probe.InputError, match=r"^report\.options\.samples: expected a whole number"):
+        probe.Report.from_json({**REAL, "options": options})
