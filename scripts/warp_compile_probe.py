@@ -5004,6 +5004,19 @@ def printable(text: str, limit: int | None = None) -> str:
     return shown if limit is None or len(shown) <= limit >= len(text) else f"{shown[: limit - 3]}..."
 
 
+def shortened(text: str, width: int = 72) -> str:
+    """As `printable`, without its middle where it is longer than `width`."""
+    text = printable(text)
+    head = (width - 3) // 2
+    return text if len(text) <= width else f"{text[:head]}...{text[len(text) - (width - 3 - head) :]}"
+
+
+def _at(device: str, block_dim: int | None) -> str:
+    """Where a module was built, as a cell of a table."""
+    device = shortened(device, 16)
+    return device if block_dim is None else f"{device}, {block_dim}"
+
+
 def _log_head(report: LogReport) -> list[str]:
     summary = report.summary
     shown = ", ".join(report.logs[:3]) + (f" and {len(report.logs) - 3} more" if len(report.logs) > 3 else "")
@@ -5019,16 +5032,17 @@ def _log_head(report: LogReport) -> list[str]:
     versions = ", Warp " + ", ".join(report.warp_versions[:4]) if report.warp_versions else ""
     native = "not shown: Warp prints it in debug output only"
     if summary.native_compile_ms is not None:
-        native = f"{_ms(summary.native_compile_ms)} in lines of its own"
+        native = f"{duration(summary.native_compile_ms)} in lines of its own"
+    identities = plural(summary.identities, "module identity", "module identities")
     lines = [
-        f"{shown}: {_count(summary.records, 'record')} of {_count(summary.identities, 'module identity')}{versions}",
-        f"compiled    {summary.compiled:>7}  {_ms(summary.cold_module_ms)}",
-        f"cached      {summary.cached:>7}  {_ms(summary.cached_ms)}",
-        f"error       {summary.error:>7}  {_ms(summary.error_ms)}",
+        f"{shown}: {plural(summary.records, 'record')} of {identities}{versions}",
+        f"compiled    {summary.compiled:>7}  {duration(summary.cold_module_ms):>8}",
+        f"cached      {summary.cached:>7}  {duration(summary.cached_ms):>8}",
+        f"error       {summary.error:>7}  {duration(summary.error_ms):>8}",
     ]
     if summary.no_status:
         note = "(Warp before 1.3, or a torn line)"
-        lines.append(f"no status   {summary.no_status:>7}  {_ms(summary.no_status_ms)}  {note}")
+        lines.append(f"no status   {summary.no_status:>7}  {duration(summary.no_status_ms):>8}  {note}")
     if summary.unreadable:
         lines.append(unreadable)
     if summary.starts > 1:
@@ -5038,17 +5052,18 @@ def _log_head(report: LogReport) -> list[str]:
 
 def _log_flag_lines(flags: LogFlags) -> list[str]:
     several = [
-        f"{_ms(one.compiled_ms)}  {one.hashes:>4} hashes  {one.compiled:>4} compiled"
-        f"  {_place(one.device, one.block_dim)}  {shortened(one.name)}"
+        f"{duration(one.compiled_ms):>8}  {one.hashes:>4} hashes  {one.compiled:>4} compiled"
+        f"  {_at(one.device, one.block_dim)}  {shortened(one.name)}"
         for one in flags.several_hashes
     ]
     again = [
-        f"{_ms(one.ms)}  {one.count:>4} times  {one.hash or '-':7}  {_place(one.device, one.block_dim)}"
+        f"{duration(one.ms):>8}  {one.count:>4} times  {one.hash or '-':7}  {_at(one.device, one.block_dim)}"
         f"  {shortened(one.name)}"
         for one in flags.compiled_again
     ]
     cached = [
-        f"{_ms(one.ms)}  {one.loads:>4} loads, slowest {one.slowest_ms:,.1f} ms  {one.device}  {shortened(one.name)}"
+        f"{duration(one.ms):>8}  {one.loads:>4} loads, slowest {duration(one.slowest_ms)}  {_at(one.device, None)}"
+        f"  {shortened(one.name)}"
         for one in flags.cached_loads
     ]
     blocks = [
@@ -5074,8 +5089,8 @@ def _error_rows(errors: tuple[LogBuild, ...]) -> list[str]:
     families = _log_families(errors)
     rows = sorted(families.items(), key=lambda item: -sum(error.ms for error in item[1]))
     return [
-        f"{_ms(sum(error.ms for error in members))}  {sum(error.count for error in members):>4} errors"
-        f"  {_place(device, block_dim)}  {shortened(family)}"
+        f"{duration(sum(error.ms for error in members)):>8}  {sum(error.count for error in members):>4} errors"
+        f"  {_at(device, block_dim)}  {shortened(family)}"
         for (family, device, block_dim), members in rows
     ]
 
@@ -5117,30 +5132,8 @@ def _log_row(digits: str, device: str, block_dim: int | None, name: str, builds:
     counts = {status: sum(build.count for build in builds if build.status is status) for status in Status}
     compiled, cached, error = counts[Status.COMPILED], counts[Status.CACHED], counts[Status.ERROR]
     return ms, (
-        f"{_ms(ms)}  {compiled:>8} {cached:>6} {error:>5}  {digits:7}  {_place(device, block_dim)}  {shortened(name)}"
+        f"{ms:>14,.1f}  {compiled:>8} {cached:>6} {error:>5}  {digits:7}  {_at(device, block_dim)}  {shortened(name)}"
     )
-
-
-def _place(device: str, block_dim: int | None) -> str:
-    device = shortened(device, 16)
-    return device if block_dim is None else f"{device} {block_dim}"
-
-
-def _ms(value: float) -> str:
-    return f"{value:>11,.1f} ms"
-
-
-def _count(number: int, noun: str) -> str:
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
-
-
-def shortened(text: str, width: int = 72) -> str:
-    """As `printable`, without its middle where it is longer than `width`."""
-    text = printable(text)
-    head = (width - 3) // 2
-    return text if len(text) <= width else f"{text[:head]}...{text[len(text) - (width - 3 - head) :]}"
 
 
 # --- End of the rendering of `parse` ---
@@ -5888,7 +5881,7 @@ def _module_tables(comparison: Comparison) -> list[Table]:
         (
             state,
             item.name if item.renamed_to is None else f"{item.name}, now {item.renamed_to}",
-            item.device if item.block_dim is None else f"{item.device}, {item.block_dim}",
+            _at(item.device, item.block_dim),
             _hash_cell(item.baseline),
             _hash_cell(item.candidate),
         )
@@ -5905,7 +5898,7 @@ def _option_tables(options: OptionChanges) -> list[Table]:
         (
             item.option,
             item.module,
-            item.device if item.block_dim is None else f"{item.device}, {item.block_dim}",
+            _at(item.device, item.block_dim),
             ", ".join(item.baseline) or "-",
             ", ".join(item.candidate) or "-",
             "moved" if item.hash_moved else "did not move",
@@ -5916,7 +5909,7 @@ def _option_tables(options: OptionChanges) -> list[Table]:
         (
             item.option,
             item.module,
-            item.device if item.block_dim is None else f"{item.device}, {item.block_dim}",
+            _at(item.device, item.block_dim),
             item.kept,
             item.assigned,
         )
@@ -6052,7 +6045,7 @@ def _figure_tables(report: Report) -> list[Table]:
         (
             record.name,
             _short(record.hash),
-            record.device if record.block_dim is None else f"{record.device}, {record.block_dim}",
+            _at(record.device, record.block_dim),
             _statuses([record.cold]),
             _statuses([record.warm]),
             f"{record.ms.median:,.1f}",
