@@ -5563,11 +5563,15 @@ def _family_times(report: Report) -> dict[tuple[str, str, int | None], Timed]:
     return {key: timed(values) for key, values in totals.items()}
 
 
+def _offline_title(block: Report) -> str:
+    toolkit = f" with CUDA toolkit {block.environment.cuda_toolkit}" if block.environment.cuda_toolkit else ""
+    return f"compiled{toolkit} where the command loads its modules on the CPU, no device needed"
+
+
 def _offline_lines(report: Report, device: str, rows: int) -> list[str]:
     """What `--cuda-arch` measured for one architecture, as far below the rest as it is apart from it."""
     block = offline_report(report, device, "the report")
-    toolkit = f" with CUDA toolkit {block.environment.cuda_toolkit}" if block.environment.cuda_toolkit else ""
-    title = f"OFFLINE {device}  compiled{toolkit} where the command loads its modules on the CPU, no device needed"
+    title = f"OFFLINE {device}  {_offline_title(block)}"
     summary = block.summary
     if summary is None:
         return [title, "  No offline sample is complete."]
@@ -6485,7 +6489,7 @@ th, td { text-align: left; vertical-align: top; padding: .35rem .8rem .35rem 0; 
 thead th { color: var(--muted); font-weight: 600; white-space: nowrap; vertical-align: bottom; }
 th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td { white-space: nowrap; } tbody th { font-weight: 400; min-width: 16rem; }
-tbody th > span:first-child { font-weight: 600; } tbody th > span { display: block; }
+tbody th > span:first-child { font-weight: 600; } tbody th > span { display: block; white-space: pre-wrap; }
 tbody th > span + span { color: var(--muted); font-size: .8125rem; }
 details { margin: .5rem 0; } summary { cursor: pointer; padding: .3rem 0; font-weight: 600; }
 li details, header details { margin: 0; }
@@ -6637,14 +6641,20 @@ def _add_lines(parent: ET.Element, lines: Sequence[str]) -> None:
 
 
 def _page_shares(parent: ET.Element, report: Report) -> None:
-    """Stacked bars: where the time of the cold run goes, and that of its builds."""
-    summary = report.summary
-    if summary is None:
+    """Stacked bars: where the time of the first cold run goes, and that of its builds."""
+    cold = next((sample.cold for sample in complete_samples(report.samples)), None)
+    if cold is None:
         return
     section = _section(parent, "Where the time goes")
-    cold = next((sample.cold for sample in complete_samples(report.samples)), None)
-    if cold is not None:
-        _share_bar(section, "The first cold run", *_run_parts(cold))
+    _share_bar(section, "The first cold run", *_run_parts(cold))
+    _build_bar(section, report)
+
+
+def _build_bar(parent: ET.Element, report: Report) -> None:
+    """The phases of all builds, as a stacked bar."""
+    summary = report.summary
+    if summary is None or not summary.builds:
+        return
     header = _phase_of_builds(report, lambda phases: phases.header_ms or 0.0)
     install = _phase_of_builds(report, lambda phases: phases.install_ms)
     rest_of_builds = _phase_of_builds(report, lambda phases: phases.rest_ms)
@@ -6659,9 +6669,8 @@ def _page_shares(parent: ET.Element, report: Report) -> None:
         ("binary load", summary.load_ms.median),
         ("left over", rest_of_builds.median if rest_of_builds else 0.0),
     ]
-    if summary.builds:
-        note = f"Medians of {plural(len(summary.cold_wall_ms.values), 'sample')}; builds that overlap count in full."
-        _share_bar(section, plural(summary.builds, "build"), parts, note)
+    note = f"Medians of {plural(len(summary.cold_wall_ms.values), 'sample')}; builds that overlap count in full."
+    _share_bar(parent, plural(summary.builds, "build"), parts, note)
 
 
 def _run_parts(run: Run) -> tuple[list[tuple[str, float]], str]:
@@ -6963,7 +6972,7 @@ def _page_times(parent: ET.Element, report: Report) -> None:
         return
     rows = [
         [
-            name.strip(),
+            name,
             f"{figure.median:,.1f}",
             f"{figure.mad:,.1f}" if len(figure.values) > 1 else "-",
             f"{len(figure.values)}",
@@ -6990,9 +6999,13 @@ def _page_processes(parent: ET.Element, report: Report) -> None:
 def _page_offline(parent: ET.Element, report: Report, device: str) -> None:
     block = offline_report(report, device, "the report")
     section = _section(parent, f"Offline for {device}")
-    for line in _offline_lines(report, device, 0)[:1]:
-        _add(section, "p", line)
-    _page_shares(section, block)
+    _add(section, "p", _offline_title(block))
+    _add(section, "p", DIFFERS_ON_DEVICE)
+    if block.summary is None:
+        _add(section, "p", "No offline sample is complete.", class_="bad")
+    _page_list(section, [f"not seen: {gap.detail}" for gap in block.coverage.gaps])
+    _page_list(section, [f"{one.name}: {one.text}" for one in block.warnings])
+    _build_bar(section, block)
     _page_findings(section, block)
     _page_modules(section, block)
 

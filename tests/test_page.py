@@ -94,7 +94,7 @@ def test_a_full_report_has_every_section():
         "What the program did to its caches",
         "Measured",
     ]
-    assert texts(page, "h3") == ["Where the time goes", "Findings: 0 redundant, 0 hints", "Modules by cost"]
+    assert texts(page, "h3") == ["Findings: 0 redundant, 0 hints", "Modules by cost"]
     assert any("fast_math" in text for text in texts(page, "span"))
     assert any("not everything was seen" in text.lower() for text in texts(page, "p"))
 
