@@ -6259,7 +6259,7 @@ def cause_text(cause: Cause) -> str:
 MAX_TRACE_LOADS = 20_000
 MAX_TRACE_PROCESSES = 1_000  # of all runs
 MAX_TRACE_INSTANTS = 500  # of a process
-MAX_TRACE_KERNELS = 50  # whose launches are told of a process
+MAX_TRACE_ITEMS = 50  # in a list of arguments, and of parts of a phase
 MAX_TRACE_TEXT = 300
 
 TRACE_NOTES = (
@@ -6359,7 +6359,7 @@ def _process_events(process: Process, pid: int) -> list[TraceEvent]:
         "exit_code": process.exit_code,
         "phases_ms": to_json(process.phases),
         "launches": _launch_args(process.launches),
-        "loads_without_a_time": [printable(_load_line(load), MAX_TRACE_TEXT) for load in unseen[:MAX_TRACE_KERNELS]],
+        "loads_without_a_time": [printable(_load_line(load), MAX_TRACE_TEXT) for load in unseen[:MAX_TRACE_ITEMS]],
     }
     unknown = process.launches.graph_replays_unknown
     counter = "launches (at least)" if unknown or process.end is ProcessEnd.UNRECORDED else "launches"
@@ -6369,6 +6369,7 @@ def _process_events(process: Process, pid: int) -> list[TraceEvent]:
         (one.at_ms, f"warp.config.{one.name} = {one.after} (before: {one.before})", one.site)
         for one in process.config_events
     ]
+    args["instants_left_out"] = max(0, len(moments) - MAX_TRACE_INSTANTS)
     return [
         TraceEvent("X", whole.name, pid, 0, whole, args),
         *(TraceEvent("X", span.name, pid, 0, span) for span in start_up_spans(process)),
@@ -6391,7 +6392,7 @@ def _launch_args(launches: Launches) -> dict[str, int]:
             kernel = launches.kernels[entry.kernel]
             name = f"{kernel_name(kernel.key)} of {kernel.module} on {kernel.device}{_at_dim(kernel.block_dim)}"
             counts[printable(name, MAX_TRACE_TEXT)] += entry.count
-    return dict(counts.most_common(MAX_TRACE_KERNELS))
+    return dict(counts.most_common(MAX_TRACE_ITEMS))
 
 
 def _site_args(site: Site | None) -> dict[str, Any]:
@@ -6421,7 +6422,7 @@ def _load_events(placed: PlacedLoad, pid: int, tid: int) -> list[TraceEvent]:
         if span.name == "native compile" and load.phases:
             inner = [("precompiled header", load.phases.header_ms or 0.0)]
         elif span.name == "link-time optimisation":
-            inner = [(artifact.symbol, artifact.ms) for artifact in load.lto]
+            inner = [(artifact.symbol, artifact.ms) for artifact in load.lto[:MAX_TRACE_ITEMS]]
         events.append(TraceEvent("X", span.name, pid, tid, span))
         events += [TraceEvent("X", part.name, pid, tid, part) for part in laid(span.start_ms, span.end_ms, inner)]
     return events
@@ -6770,6 +6771,7 @@ class Timeline:
     def __init__(self, parent: ET.Element, span_ms: float) -> None:
         self.rows = _add(parent, "ol", class_="timeline")
         self.span_ms = span_ms
+        self.least_ms = span_ms / 400  # of a gap that is drawn: one or two pixels
         self.drawn: dict[str, None] = {}  # names of pieces, for the legend
         self.ticks = [(at, f"{100 * self.share(at):.3f}%") for at in round_ticks(span_ms)]
         line = _add(self.rows, "li", aria_hidden="true")
@@ -6832,7 +6834,7 @@ def _timeline(parent: ET.Element, run: Run) -> None:
         if hidden:
             told = f"{plural(len(hidden), 'shorter load')} of process {process.path}"
             drawing = line.row(duration(math.fsum(one.load.ms for one in hidden)), told, told)
-            for span in joined_spans(hidden, line.span_ms / 1000):
+            for span in joined_spans(hidden, line.least_ms):
                 line.piece(drawing, LOADS_IN_PROGRESS, span)
     _timeline_legend(parent, line.drawn, run, len(run.processes) - len(shown))
 
@@ -6845,7 +6847,7 @@ def _timeline_process(line: Timeline, process: Process, placed: Sequence[PlacedL
     line.piece(drawing, PROCESS_RUNS, whole)
     for span in start_up_spans(process):
         line.piece(drawing, span.name, span, span.name)
-    busy = joined_spans(placed, line.span_ms / 1000)
+    busy = joined_spans(placed, line.least_ms)
     for before, after in itertools.pairwise(busy):
         line.piece(drawing, PROCESS_RUNS, Span("", before.end_ms, after.start_ms), "no load in progress")
     for span in busy:

@@ -194,6 +194,18 @@ def test_what_is_too_much_is_counted(monkeypatch):
     assert (other_data(made)["loads_left_out"], other_data(made)["processes_left_out"]) == (2, 1)
 
 
+def test_instants_and_parts_that_are_too_many_are_left_out(monkeypatch):
+    monkeypatch.setattr(probe, "MAX_TRACE_INSTANTS", 3)
+    monkeypatch.setattr(probe, "MAX_TRACE_ITEMS", 2)
+    options = tuple(probe.ConfigEvent("verbose", "0", "1", float(at), None) for at in range(9))
+    artifacts = tuple(probe.LtoArtifact(f"dot_{number}", 9, 1.0) for number in range(9))
+    built = load(phases=phases(50.0, lto_ms=50.0), lto=artifacts)
+    events = trace(report(sample(run(process([built], config_events=options)))))
+    assert sum(event["ph"] == "i" and event["pid"] == 1 for event in events) == 3
+    assert slices(events)["process 0"]["args"]["instants_left_out"] == 7
+    assert [name for name in slices(events) if name.startswith("dot_")] == ["dot_0", "dot_1"]
+
+
 def test_the_offline_runs_are_there_too():
     names = [event["args"]["name"] for event in trace(full_report()) if event["name"] == "process_name"]
     assert [name.partition(",")[0] for name in names] == [
