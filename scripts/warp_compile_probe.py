@@ -8,6 +8,7 @@ cache directories -> one JSON report -> text.
 
     warp_compile_probe.py measure [options] -- COMMAND   measure a program, cold and warm
     warp_compile_probe.py measure --demo                 the same on a small built-in program
+    warp_compile_probe.py report FILE --format html      show a saved report: text, page, or trace for Perfetto
     warp_compile_probe.py compare BASELINE CANDIDATE     judge two reports: improved, regressed, or not to be told
     warp_compile_probe.py ab [options] -- COMMAND        measure two trees, revisions or options interleaved, and judge
     warp_compile_probe.py what-if [options] -- COMMAND   try options of Warp one by one: a ledger of what each buys
@@ -48,6 +49,7 @@ import difflib
 import enum
 import functools
 import hashlib
+import heapq
 import importlib.util
 import io
 import itertools
@@ -80,6 +82,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeVar
+from xml.etree import ElementTree as ET
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Constants
@@ -89,6 +92,8 @@ PROBE_VERSION = "0.1.0"
 REPORT_SCHEMA = "warp-compile-probe/report"
 LOG_SCHEMA = "warp-compile-probe/log"
 SCHEMA_VERSION = 1
+MAX_INTEGER_DIGITS = 18  # no report holds more, and sums of such numbers do not overflow
+MAX_NUMBER = 1e15
 MAX_ENCODED_LAUNCH_BYTES = 1 << 20  # compressed launch order kept a process
 FIRST_LAUNCHES_KEPT = 100_000  # of a stream whose order is too long to keep
 ENCODED_PIECE_BYTES = 1 << 18
@@ -827,9 +832,9 @@ def _read(kind: Any, value: Any, path: str) -> Any:
         except ValueError:
             allowed = ", ".join(str(member.value) for member in kind)
             raise InputError(f"{path}: expected one of {allowed}; found {value!r}") from None
-    if kind is float:
-        return _read_float(value, path)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+    if kind in (int, float):
+        return _read_integer(value, path) if kind is int else _read_float(value, path)
+    if not isinstance(value, kind):
         raise InputError(f"{path}: expected {kind.__name__}, found {type(value).__name__}")
     return value
 
@@ -837,9 +842,17 @@ def _read(kind: Any, value: Any, path: str) -> Any:
 def _read_float(value: Any, path: str) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise InputError(f"{path}: expected a number, found {type(value).__name__}")
-    if not abs(value) <= sys.float_info.max:
-        raise InputError(f"{path}: expected a finite number")
+    if not abs(value) <= MAX_NUMBER:
+        raise InputError(f"{path}: expected a number of at most {MAX_NUMBER:g}")
     return float(value)
+
+
+def _read_integer(value: Any, path: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(f"{path}: expected int, found {type(value).__name__}")
+    if abs(value) >= 10**MAX_INTEGER_DIGITS:
+        raise InputError(f"{path}: expected a whole number of at most {MAX_INTEGER_DIGITS} digits")
+    return value
 
 
 def _read_dataclass(kind: type, value: Any, path: str) -> Any:
@@ -3801,18 +3814,9 @@ def _rule_on_fields(differences: tuple[FieldDifference, ...]) -> Ruling | None:
     fields = dict.fromkeys(difference.field.value for difference in refused)
     options = " ".join(f"--allow-different {field}" for field in fields)
     first = refused[0]
-    why = (
-        f"the reports differ in {names} ({first.name}: {_clipped(first.baseline)} against {_clipped(first.candidate)});"
-        f" if that is meant, add {options}"
-    )
+    values = ["unknown" if value is None else printable(value, 80) for value in (first.baseline, first.candidate)]
+    why = f"the reports differ in {names} ({first.name}: {' against '.join(values)}); if that is meant, add {options}"
     return Ruling(Verdict.NOT_COMPARABLE, VerdictReason.FIELD_DIFFERS, why)
-
-
-def _clipped(text: str | None, limit: int = 80) -> str:
-    """A value of a report within a sentence."""
-    if text is None:
-        return "unknown"
-    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 # Step 2: seen?
@@ -3836,7 +3840,7 @@ def _rule_on_coverage(baseline: Report, candidate: Report) -> Ruling | None:
             more = f" and {len(gaps) - 1} more" if len(gaps) > 1 else ""
             why = (
                 f"the recorder could not see everything in the {name}: {gaps[0].reason.value}"
-                f" ({_clipped(gaps[0].detail, 160)}){more}; loads or launches may be missing"
+                f" ({printable(gaps[0].detail, 160)}){more}; loads or launches may be missing"
             )
             return Ruling(Verdict.UNVERIFIED, VerdictReason.COVERAGE_GAP, why)
         runs = itertools.chain.from_iterable(complete_runs(report))
@@ -3847,7 +3851,7 @@ def _rule_on_coverage(baseline: Report, candidate: Report) -> Ruling | None:
             return Ruling(Verdict.UNVERIFIED, VerdictReason.GRAPH_REPLAYS_UNKNOWN, why)
         nameless = [kernel for item in launches for kernel in item.kernels if not kernel.content]
         if nameless:
-            why = f"what kernel {_clipped(nameless[0].key)} of the {name} computes could not be read"
+            why = f"what kernel {printable(nameless[0].key, 80)} of the {name} computes could not be read"
             return Ruling(Verdict.UNVERIFIED, VerdictReason.KERNEL_CONTENT_UNKNOWN, why)
     return None
 
@@ -4283,7 +4287,7 @@ def _launch_text(view: LaunchView | None) -> str:
         return "has no more launches"
     dim = "x".join(str(size) for size in view.dim)
     adjoint = " adjoint" if view.adjoint else ""
-    return f"{_clipped(kernel_name(view.kernel), 60)}{adjoint} dim {dim} on {view.device} block_dim {view.block_dim}"
+    return f"{printable(kernel_name(view.kernel), 60)}{adjoint} dim {dim} on {view.device} block_dim {view.block_dim}"
 
 
 def _differing_parts(one: LaunchView | None, other: LaunchView | None) -> str:
@@ -4923,7 +4927,7 @@ def undecided_gates(report: Report, gates: Gates) -> str | None:
     gaps = [gap for gap in report.coverage.gaps if gap.reason not in HARMLESS_GAPS]
     if not (gates.limits or gates.fail_on) or not gaps:
         return None
-    return f"the gates cannot be vouched for: {gaps[0].reason.value} ({_clipped(gaps[0].detail, 160)})"
+    return f"the gates cannot be vouched for: {gaps[0].reason.value} ({printable(gaps[0].detail, 160)})"
 
 
 def regression_violation(comparison: Comparison, percent: float) -> Violation | None:
@@ -5000,10 +5004,23 @@ def printable(text: str, limit: int | None = None) -> str:
     return shown if limit is None or len(shown) <= limit >= len(text) else f"{shown[: limit - 3]}..."
 
 
+def shortened(text: str, width: int = 72) -> str:
+    """As `printable`, without its middle where it is longer than `width`."""
+    text = printable(text)
+    head = (width - 3) // 2
+    return text if len(text) <= width else f"{text[:head]}...{text[len(text) - (width - 3 - head) :]}"
+
+
+def _at(device: str, block_dim: int | None) -> str:
+    """Where a module was built, as a cell of a table."""
+    device = shortened(device, 16)
+    return device if block_dim is None else f"{device}, {block_dim}"
+
+
 def _log_head(report: LogReport) -> list[str]:
     summary = report.summary
     shown = ", ".join(report.logs[:3]) + (f" and {len(report.logs) - 3} more" if len(report.logs) > 3 else "")
-    shown = _shortened(shown, 100)
+    shown = shortened(shown, 100)
     unreadable = f"unreadable  {summary.unreadable:>7}  torn lines that looked like records"
     if not summary.records:
         lines = [
@@ -5015,16 +5032,17 @@ def _log_head(report: LogReport) -> list[str]:
     versions = ", Warp " + ", ".join(report.warp_versions[:4]) if report.warp_versions else ""
     native = "not shown: Warp prints it in debug output only"
     if summary.native_compile_ms is not None:
-        native = f"{_ms(summary.native_compile_ms)} in lines of its own"
+        native = f"{duration(summary.native_compile_ms)} in lines of its own"
+    identities = plural(summary.identities, "module identity", "module identities")
     lines = [
-        f"{shown}: {_count(summary.records, 'record')} of {_count(summary.identities, 'module identity')}{versions}",
-        f"compiled    {summary.compiled:>7}  {_ms(summary.cold_module_ms)}",
-        f"cached      {summary.cached:>7}  {_ms(summary.cached_ms)}",
-        f"error       {summary.error:>7}  {_ms(summary.error_ms)}",
+        f"{shown}: {plural(summary.records, 'record')} of {identities}{versions}",
+        f"compiled    {summary.compiled:>7}  {duration(summary.cold_module_ms):>8}",
+        f"cached      {summary.cached:>7}  {duration(summary.cached_ms):>8}",
+        f"error       {summary.error:>7}  {duration(summary.error_ms):>8}",
     ]
     if summary.no_status:
         note = "(Warp before 1.3, or a torn line)"
-        lines.append(f"no status   {summary.no_status:>7}  {_ms(summary.no_status_ms)}  {note}")
+        lines.append(f"no status   {summary.no_status:>7}  {duration(summary.no_status_ms):>8}  {note}")
     if summary.unreadable:
         lines.append(unreadable)
     if summary.starts > 1:
@@ -5034,17 +5052,18 @@ def _log_head(report: LogReport) -> list[str]:
 
 def _log_flag_lines(flags: LogFlags) -> list[str]:
     several = [
-        f"{_ms(one.compiled_ms)}  {one.hashes:>4} hashes  {one.compiled:>4} compiled"
-        f"  {_place(one.device, one.block_dim)}  {_shortened(one.name)}"
+        f"{duration(one.compiled_ms):>8}  {one.hashes:>4} hashes  {one.compiled:>4} compiled"
+        f"  {_at(one.device, one.block_dim)}  {shortened(one.name)}"
         for one in flags.several_hashes
     ]
     again = [
-        f"{_ms(one.ms)}  {one.count:>4} times  {one.hash or '-':7}  {_place(one.device, one.block_dim)}"
-        f"  {_shortened(one.name)}"
+        f"{duration(one.ms):>8}  {one.count:>4} times  {one.hash or '-':7}  {_at(one.device, one.block_dim)}"
+        f"  {shortened(one.name)}"
         for one in flags.compiled_again
     ]
     cached = [
-        f"{_ms(one.ms)}  {one.loads:>4} loads, slowest {one.slowest_ms:,.1f} ms  {one.device}  {_shortened(one.name)}"
+        f"{duration(one.ms):>8}  {one.loads:>4} loads, slowest {duration(one.slowest_ms)}  {_at(one.device, None)}"
+        f"  {shortened(one.name)}"
         for one in flags.cached_loads
     ]
     blocks = [
@@ -5070,8 +5089,8 @@ def _error_rows(errors: tuple[LogBuild, ...]) -> list[str]:
     families = _log_families(errors)
     rows = sorted(families.items(), key=lambda item: -sum(error.ms for error in item[1]))
     return [
-        f"{_ms(sum(error.ms for error in members))}  {sum(error.count for error in members):>4} errors"
-        f"  {_place(device, block_dim)}  {_shortened(family)}"
+        f"{duration(sum(error.ms for error in members)):>8}  {sum(error.count for error in members):>4} errors"
+        f"  {_at(device, block_dim)}  {shortened(family)}"
         for (family, device, block_dim), members in rows
     ]
 
@@ -5113,29 +5132,8 @@ def _log_row(digits: str, device: str, block_dim: int | None, name: str, builds:
     counts = {status: sum(build.count for build in builds if build.status is status) for status in Status}
     compiled, cached, error = counts[Status.COMPILED], counts[Status.CACHED], counts[Status.ERROR]
     return ms, (
-        f"{_ms(ms)}  {compiled:>8} {cached:>6} {error:>5}  {digits:7}  {_place(device, block_dim)}  {_shortened(name)}"
+        f"{ms:>14,.1f}  {compiled:>8} {cached:>6} {error:>5}  {digits:7}  {_at(device, block_dim)}  {shortened(name)}"
     )
-
-
-def _place(device: str, block_dim: int | None) -> str:
-    device = _shortened(device, 16)
-    return device if block_dim is None else f"{device} {block_dim}"
-
-
-def _ms(value: float) -> str:
-    return f"{value:>11,.1f} ms"
-
-
-def _count(number: int, noun: str) -> str:
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
-
-
-def _shortened(text: str, width: int = 72) -> str:
-    """`text` without its middle where it is longer than `width`."""
-    text = printable(text)
-    return text if len(text) <= width else f"{text[: width // 2]}...{text[len(text) - width // 2 + 3 :]}"
 
 
 # --- End of the rendering of `parse` ---
@@ -5162,7 +5160,7 @@ def render_report(
     text = ""
     for rows in ROW_LIMITS:
         made = _report_lines(report, rows, stderr_tail, saved_to, violations)
-        lines = [_clip(printable(line), WIDTH).rstrip() for line in made]
+        lines = [printable(line, WIDTH).rstrip() for line in made]
         text = "\n".join(lines) + "\n"
         if len(lines) <= TEXT_LINES and len(text) <= TEXT_CHARACTERS:
             break
@@ -5206,7 +5204,7 @@ def table(header: Sequence[str], align: str, rows: Sequence[Sequence[str]]) -> l
     widths[0] = max(12, min(widths[0], WIDTH - sum(widths[1:]) - 2 * len(widths)))
     lines = []
     for row in cells:
-        row[0] = _clip_middle(row[0], widths[0])
+        row[0] = shortened(row[0], widths[0])
         aligned = [
             cell.rjust(width) if side == "r" else cell.ljust(width)
             for cell, width, side in zip(row, widths, align, strict=True)
@@ -5215,18 +5213,9 @@ def table(header: Sequence[str], align: str, rows: Sequence[Sequence[str]]) -> l
     return lines
 
 
-def _clip(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
-
-
-def _clip_middle(text: str, width: int) -> str:
-    head = (width - 3) // 2
-    return text if len(text) <= width else f"{text[:head]}...{text[len(text) - (width - 3 - head) :]}"
-
-
 def _wrapped(text: str, indent: str, most: int) -> list[str]:
     """The text in at most `most` lines; a newline in it is a space, every other control character an escape."""
-    clean = printable(" ".join(text.split()))
+    clean = printable(" ".join(text[: 20 * WIDTH * most].split()))  # all that may be shown, and what says there is more
     return textwrap.wrap(
         clean, WIDTH, initial_indent=indent, subsequent_indent=indent, max_lines=most, placeholder=" ..."
     )
@@ -5317,7 +5306,9 @@ def _subject_lines(report: Report) -> list[str]:
         ("Python", environment.target_python),
     ]
     parts = [f"{name} {value}" for name, value in known if value]
-    parts += [_clip(_listed([device.alias for device in environment.devices], 4), 40)] if environment.devices else []
+    parts += (
+        [printable(_listed([device.alias for device in environment.devices], 4), 40)] if environment.devices else []
+    )
     parts += [environment.cpu_model] if environment.cpu_model else []
     parts += [plural(environment.cores, "core")] if environment.cores else []
     label = [f"Label:    {report.label}"] if report.label else []
@@ -5375,7 +5366,8 @@ def violation_lines(violations: Sequence[Violation], rows: int) -> list[str]:
 
 def _from_here(text: str, report: Report) -> str:
     """Paths under the program's directory as seen from it, those of installed packages from where these are."""
-    text = re.sub(r"/[^\s:'\"]*/(?:site|dist)-packages/", "", text)
+    # A path begins where a word does, so that a text of slashes is read once and not once for each slash.
+    text = re.sub(r"(?<![^\s:'\"(=])/[^\s:'\"(=]*/(?:site|dist)-packages/", "", text)
     return text.replace(report.cwd.rstrip("/\\") + "/", "") if len(report.cwd) > 1 else text
 
 
@@ -5400,6 +5392,29 @@ def _figure_lines(report: Report) -> list[str]:
         ),
         f"{'at least ' if summary.graph_replays_unknown else ''}{plural(summary.launches, 'launch', 'launches')}",
     ]
+    rows = [
+        [
+            name,
+            f"{figure.median:,.1f}",
+            f"{figure.mad:,.1f}" if len(figure.values) > 1 else "-",
+            f"{len(figure.values)}",
+        ]
+        for name, figure in _timed_rows(report, summary)
+    ]
+    partial = _parts_unknown(report)
+    return [
+        *_wrapped("COUNTS  " + ", ".join(counts), "", 3),
+        "",
+        "TIMES",
+        *table(["", "median ms", "MAD", "n"], "lrrr", rows),
+        *([f"  The parts of {partial} are not known and not in the rows below the sum."] if partial else []),
+        *_header_lines(report),
+        *_where_it_goes(report),
+    ]
+
+
+def _timed_rows(report: Report, summary: Summary) -> list[tuple[str, Timed]]:
+    """The times of a report by name, a part indented below its whole; those that are zero are left out."""
     times: list[tuple[str, Timed | None]] = [
         ("cold wall", summary.cold_wall_ms),
         ("warm wall", summary.warm_wall_ms),
@@ -5417,26 +5432,7 @@ def _figure_lines(report: Report) -> list[str]:
         ("loads that failed", summary.error_ms),
         ("warm loads, sum of Warp's timers", summary.warm_module_ms),
     ]
-    rows = [
-        [
-            name,
-            f"{figure.median:,.1f}",
-            f"{figure.mad:,.1f}" if len(figure.values) > 1 else "-",
-            f"{len(figure.values)}",
-        ]
-        for name, figure in times
-        if figure and any(figure.values)
-    ]
-    partial = _parts_unknown(report)
-    return [
-        *_wrapped("COUNTS  " + ", ".join(counts), "", 3),
-        "",
-        "TIMES",
-        *table(["", "median ms", "MAD", "n"], "lrrr", rows),
-        *([f"  The parts of {partial} are not known and not in the rows below the sum."] if partial else []),
-        *_header_lines(report),
-        *_where_it_goes(report),
-    ]
+    return [(name, figure) for name, figure in times if figure and any(figure.values)]
 
 
 def _phase_of_builds(report: Report, part: Callable[[Phases], float]) -> Timed | None:
@@ -5468,44 +5464,62 @@ def _parts_unknown(report: Report) -> str:
 
 
 def _where_it_goes(report: Report) -> list[str]:
-    """Phases of the first process that used Warp."""
+    found = _first_with_warp(report)
+    if found is None:
+        return []
+    where = ", ".join(f"{name} {duration(ms)}" for name, ms in _process_parts(found[1]))
+    return _wrapped(f"Process {found[0].path} in the first cold run: {where}.", "  ", 2)
+
+
+def _first_with_warp(report: Report) -> tuple[Process, ProcessPhases] | None:
+    """The first process of the first complete cold run that used Warp, and where its time went."""
     for process in (process for sample in complete_samples(report.samples)[:1] for process in sample.cold.processes):
-        phases = process.phases
-        if phases and process.warp:
-            parts = [
-                ("interpreter", phases.interpreter_ms),
-                ("imports before Warp", phases.imports_before_warp_ms),
-                ("import warp", phases.import_warp_ms),
-                ("wp.init", phases.init_ms),
-                ("loads", phases.loads_ms),
-                ("everything else", phases.rest_ms),
-            ]
-            where = ", ".join(f"{name} {duration(ms)}" for name, ms in parts)
-            return _wrapped(f"Process {process.path} in the first cold run: {where}.", "  ", 2)
-    return []
+        if process.phases and process.warp:
+            return process, process.phases
+    return None
+
+
+def _process_parts(phases: ProcessPhases) -> list[tuple[str, float]]:
+    """The parts of a process in milliseconds, in the order in which they happen; the last one is spread out."""
+    return [
+        ("interpreter", phases.interpreter_ms),
+        ("imports before Warp", phases.imports_before_warp_ms),
+        ("import warp", phases.import_warp_ms),
+        ("wp.init", phases.init_ms),
+        ("loads", phases.loads_ms),
+        ("everything else", phases.rest_ms),
+    ]
+
+
+MODULE_COLUMNS = ("hash", "device", "block_dim", "cold", "warm", "ms", "MAD", "n", "source B", "launches")
 
 
 def _module_lines(report: Report, rows: int) -> list[str]:
+    shown, more = _shown([cells for cells, _ in _module_rows(report)], rows, "rows")
+    return [*table(["MODULE", *MODULE_COLUMNS], "llllllrrrrr", shown), *more] if shown else []
+
+
+def _module_rows(report: Report) -> list[tuple[list[str], list[IdentityRecord]]]:
     """A row an identity, dearest module first; kernels of a factory, and many hashes of one module, share a row."""
     families: dict[tuple[str, str, int | None], list[IdentityRecord]] = {}
     for record in report.identities:
         families.setdefault((family(record.name), record.device, record.block_dim), []).append(record)
     totals = _family_times(report)
     cost: dict[str, float] = {}
-    found: list[tuple[str, list[str]]] = []
+    found: list[tuple[str, list[str], list[IdentityRecord]]] = []
     for key, records in families.items():
         cost[key[0]] = cost.get(key[0], 0.0) + math.fsum(record.ms.median for record in records)
         names = len({record.name for record in records})
         if len(records) >= (3 if names > 1 else 7):
             label = f"{key[0]} ({plural(names, 'module')})" if names > 1 else key[0]
-            found.append((key[0], _module_cells(label, f"{len(records)} hashes", records, totals.get(key))))
+            found.append((key[0], _module_cells(label, f"{len(records)} hashes", records, totals.get(key)), records))
         else:
-            rows_of = [_module_cells(record.name, _short(record.hash), [record], record.ms) for record in records]
-            found += [(key[0], cells) for cells in rows_of]
+            found += [
+                (key[0], _module_cells(record.name, _short(record.hash), [record], record.ms), [record])
+                for record in records
+            ]
     found.sort(key=lambda row: -cost[row[0]])
-    shown, more = _shown([cells for _, cells in found], rows, "rows")
-    header = ["MODULE", "hash", "device", "block_dim", "cold", "warm", "ms", "MAD", "n", "source B", "launches"]
-    return [*table(header, "llllllrrrrr", shown), *more] if shown else []
+    return [(cells, records) for _, cells, records in found]
 
 
 def _module_cells(name: str, shown_hash: str, records: Sequence[IdentityRecord], ms: Timed | None) -> list[str]:
@@ -5549,11 +5563,15 @@ def _family_times(report: Report) -> dict[tuple[str, str, int | None], Timed]:
     return {key: timed(values) for key, values in totals.items()}
 
 
+def _offline_title(block: Report) -> str:
+    toolkit = f" with CUDA toolkit {block.environment.cuda_toolkit}" if block.environment.cuda_toolkit else ""
+    return f"compiled{toolkit} where the command loads its modules on the CPU, no device needed"
+
+
 def _offline_lines(report: Report, device: str, rows: int) -> list[str]:
     """What `--cuda-arch` measured for one architecture, as far below the rest as it is apart from it."""
     block = offline_report(report, device, "the report")
-    toolkit = f" with CUDA toolkit {block.environment.cuda_toolkit}" if block.environment.cuda_toolkit else ""
-    title = f"OFFLINE {device}  compiled{toolkit} where the command loads its modules on the CPU, no device needed"
+    title = f"OFFLINE {device}  {_offline_title(block)}"
     summary = block.summary
     if summary is None:
         return [title, "  No offline sample is complete."]
@@ -5610,7 +5628,15 @@ def _lto_counts(block: Report) -> str:
     return _listed(told, 4)
 
 
+PROCESS_COLUMNS = ("path", "start", "end", "Warp", "loads", "builds", "ms", "launches")
+
+
 def _process_lines(report: Report, rows: int) -> list[str]:
+    shown, more = _shown(_process_rows(report), rows, "processes")
+    return [*table(["PROCESS", *PROCESS_COLUMNS], "lllllrrrr", shown), *more] if shown else []
+
+
+def _process_rows(report: Report) -> list[list[str]]:
     """The processes of the cold run that the counts come from, where there is more than one."""
     processes = [process for sample in complete_samples(report.samples)[:1] for process in sample.cold.processes]
     if len(processes) < 2:
@@ -5621,7 +5647,7 @@ def _process_lines(report: Report, rows: int) -> list[str]:
         ended = "not recorded" if process.end is ProcessEnd.UNRECORDED else process.end.value + code
         cells.append(
             [
-                _clip(" ".join(process.argv), 44),
+                printable(" ".join(process.argv), 44),
                 process.path,
                 process.how,
                 ended,
@@ -5632,9 +5658,7 @@ def _process_lines(report: Report, rows: int) -> list[str]:
                 f"{process.launches.count:,}",
             ]
         )
-    shown, more = _shown(cells, rows, "processes")
-    header = ["PROCESS", "path", "start", "end", "Warp", "loads", "builds", "ms", "launches"]
-    return [*table(header, "lllllrrrr", shown), *more]
+    return cells
 
 
 def _cache_event_lines(report: Report, rows: int) -> list[str]:
@@ -5665,6 +5689,17 @@ class TextFormat(str, enum.Enum):
 
     TEXT = "text"
     MARKDOWN = "markdown"
+    GITHUB = "github"
+
+
+class ReportFormat(str, enum.Enum):
+    """What `report` makes of a saved report: one of `TextFormat`, the document itself, a page, or a trace."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    HTML = "html"
+    TRACE = "trace"
     GITHUB = "github"
 
 
@@ -5850,7 +5885,7 @@ def _module_tables(comparison: Comparison) -> list[Table]:
         (
             state,
             item.name if item.renamed_to is None else f"{item.name}, now {item.renamed_to}",
-            item.device if item.block_dim is None else f"{item.device}, {item.block_dim}",
+            _at(item.device, item.block_dim),
             _hash_cell(item.baseline),
             _hash_cell(item.candidate),
         )
@@ -5867,7 +5902,7 @@ def _option_tables(options: OptionChanges) -> list[Table]:
         (
             item.option,
             item.module,
-            item.device if item.block_dim is None else f"{item.device}, {item.block_dim}",
+            _at(item.device, item.block_dim),
             ", ".join(item.baseline) or "-",
             ", ".join(item.candidate) or "-",
             "moved" if item.hash_moved else "did not move",
@@ -5878,7 +5913,7 @@ def _option_tables(options: OptionChanges) -> list[Table]:
         (
             item.option,
             item.module,
-            item.device if item.block_dim is None else f"{item.device}, {item.block_dim}",
+            _at(item.device, item.block_dim),
             item.kept,
             item.assigned,
         )
@@ -5968,7 +6003,7 @@ def render_markdown(report: Report, violations: Sequence[Violation] = (), stderr
     """A report for a job summary or a comment: at most 120 lines and 10,000 characters, hidden rows counted."""
     head = [*_headline(report), *_failure_lines(report, 6, stderr_tail), *_coverage_lines(report, 6)]
     lines = [f"**{markdown_text(head[0])}**", *(f"{markdown_text(line.strip())}  " for line in head[1:])]
-    lines += ["", f"Program: {markdown_text(_clip(shlex.join(report.command), 200))}"]
+    lines += ["", f"Program: {markdown_text(printable(shlex.join(report.command), 200))}"]
     redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
     found = f"Findings: {redundant} redundant, {plural(len(report.findings) - redundant, 'hint')}"
     tables = [
@@ -6014,7 +6049,7 @@ def _figure_tables(report: Report) -> list[Table]:
         (
             record.name,
             _short(record.hash),
-            record.device if record.block_dim is None else f"{record.device}, {record.block_dim}",
+            _at(record.device, record.block_dim),
             _statuses([record.cold]),
             _statuses([record.warm]),
             f"{record.ms.median:,.1f}",
@@ -6106,6 +6141,892 @@ def _finding_annotation(finding: Finding, root: str) -> Annotation:
     saved = "" if finding.avoidable_ms is None else f", {duration(finding.avoidable_ms)} avoidable"
     text = f"{finding.text} (cost {duration(finding.cost_ms)}{saved})"
     return Annotation(level, finding.mechanism, text, finding.where, root)
+
+
+# Time lines: what a page and a trace draw
+
+ROUNDING_MS = 0.002  # times of a report are rounded to the microsecond
+
+
+def drawn_runs(report: Report) -> list[tuple[str, Run]]:
+    """The runs of the first complete sample, or of the first one where none is, and those of each offline block."""
+    found = []
+    blocks = [("", report.samples), *((f" for {device}", block.samples) for device, block in report.offline.items())]
+    for device, samples in blocks:
+        sample = next((one for one in samples if one.complete), next(iter(samples), None))
+        runs = (sample.cold, sample.warm, sample.settle) if sample else ()
+        found += [(f"{run.kind.value} run{device}", run) for run in runs if run]
+    return found
+
+
+@dataclass(frozen=True)
+class Span:
+    """A named piece of time, in milliseconds since the start of a run."""
+
+    name: str
+    start_ms: float
+    end_ms: float
+
+
+def laid(start_ms: float, end_ms: float, parts: Iterable[tuple[str, float]]) -> list[Span]:
+    """Parts of known length one after the other, none beyond the end; empty ones are left out."""
+    spans = []
+    for name, length in parts:
+        until = min(end_ms, start_ms + max(0.0, length))
+        if until > start_ms:
+            spans.append(Span(name, start_ms, until))
+            start_ms = until
+    return spans
+
+
+def process_span(process: Process) -> Span:
+    """A process from its birth to its end, or to the last that is known of it."""
+    birth = max(0.0, process.start_ms - (process.phases.interpreter_ms if process.phases else 0.0))
+    known = [load.end_ms for load in process.loads if load.end_ms is not None]
+    known += [event.at_ms for event in process.cache_events] + [event.at_ms for event in process.config_events]
+    ends = [process.start_ms, *known] if process.end_ms is None else [process.end_ms]
+    return Span(f"process {process.path}", birth, max(birth, *ends))
+
+
+def start_up_spans(process: Process) -> list[Span]:
+    """A process until it had imported Warp; empty where that is not known. When it called wp.init is not recorded."""
+    whole = process_span(process)
+    return laid(whole.start_ms, whole.end_ms, _process_parts(process.phases)[:3]) if process.phases else []
+
+
+@dataclass(frozen=True)
+class PlacedLoad:
+    """A load and where its hashing begins, in milliseconds since the start of the run."""
+
+    load: Load
+    start_ms: float
+    end_ms: float
+
+    def phases(self) -> list[Span]:
+        """Hashing, and the phases after it: their lengths are known, they are laid one after the other."""
+        begin = min(max(self.start_ms, self.load.start_ms or 0.0), self.end_ms)
+        hashing = laid(self.start_ms, begin, [("hashing", begin - self.start_ms)])
+        return hashing + laid(begin, self.end_ms, load_parts(self.load.phases) if self.load.phases else [])
+
+
+def load_parts(phases: Phases) -> list[tuple[str, float]]:
+    """The phases of a load in milliseconds, in the order in which they happen; a header is part of native compile."""
+    return [
+        ("code generation", phases.codegen_ms),
+        ("link-time optimisation", phases.lto_ms),
+        ("native compile", phases.native_ms),
+        ("installation", phases.install_ms),
+        ("binary load", phases.load_ms),
+        ("left over", phases.rest_ms),
+    ]
+
+
+def load_lanes(loads: Iterable[Load]) -> list[tuple[int, list[PlacedLoad]]]:
+    """Loads of a process in lanes of one thread each, in which none overlap; without those that have no time."""
+    timed_loads = [(load.thread, load.start_ms - load.hash_ms, load) for load in loads if load.start_ms is not None]
+    lanes: list[tuple[int, list[PlacedLoad]]] = []
+    free: dict[int, list[tuple[float, int]]] = {}  # when the lanes of each thread end, the first one first
+    for thread, start_ms, load in sorted(timed_loads, key=lambda item: item[:2]):
+        ends = free.setdefault(thread, [])
+        start = max(0.0, start_ms)
+        if ends and ends[0][0] - ROUNDING_MS <= start:
+            last, lane = heapq.heappop(ends)
+            start = max(start, last)
+        else:
+            lane = len(lanes)
+            lanes.append((thread, []))
+        placed = PlacedLoad(load, start, max(start, load.end_ms or 0.0))
+        lanes[lane][1].append(placed)
+        heapq.heappush(ends, (placed.end_ms, lane))
+    return lanes
+
+
+def longest_loads(processes: Iterable[Process], most: int) -> set[int]:
+    """The `id` of the longest loads that have a time."""
+    loads = [load for process in processes for load in process.loads if load.start_ms is not None]
+    return {id(load) for load in sorted(loads, key=lambda load: -load.ms)[:most]}
+
+
+def cause_text(cause: Cause) -> str:
+    """Why a build happened: its changes in words, or the reason where there are none."""
+    if not cause.changes:
+        return cause.reason.value.replace("-", " ")
+    return _listed([change_text(change) for change in cause.changes], 4)
+
+
+# A trace for https://ui.perfetto.dev, in the Trace Event Format of Chrome
+
+MAX_TRACE_LOADS = 20_000
+MAX_TRACE_PROCESSES = 1_000  # of all runs
+MAX_TRACE_INSTANTS = 500  # of a process
+MAX_TRACE_ITEMS = 50  # in a list of arguments, and of parts of a phase
+MAX_TRACE_TEXT = 300
+
+TRACE_NOTES = (
+    "Each run starts at 0, in lanes of its own; the runs happened one after the other.",
+    "Exact to the microsecond: start and end of processes, of importing Warp and of loads, and the length of phases.",
+    "The phases of a load are laid one after the other in their order; where one began is not recorded.",
+    "When wp.init was called is not recorded: its time is in the arguments of the process.",
+    "Launches are counted where a process starts (none) and ends (all); when each one happened is not recorded.",
+)
+
+
+@dataclass(frozen=True)
+class TraceEvent:
+    """An event of the Trace Event Format: `phase` X is a slice, i an instant, C a counter, M the name of a lane."""
+
+    phase: str
+    name: str
+    pid: int
+    tid: int
+    span: Span
+    args: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def start_us(self) -> int:
+        """Microseconds since the start of the run."""
+        return round(self.span.start_ms * 1000)
+
+    @property
+    def length_us(self) -> int:
+        """Rounded at both ends, so that a slice stays within the one around it."""
+        return round(self.span.end_ms * 1000) - self.start_us
+
+    def to_json(self) -> dict[str, Any]:
+        """The event as the format has it."""
+        more: dict[str, Any] = {"dur": self.length_us} if self.phase == "X" else {"s": "p"} if self.phase == "i" else {}
+        event = {"ph": self.phase, "name": printable(self.name or "?", MAX_TRACE_TEXT), "cat": "warp", "pid": self.pid}
+        return {**event, "tid": self.tid, "ts": self.start_us, **more, "args": self.args}
+
+
+def render_trace(report: Report) -> str:
+    """The runs of the first complete sample as a Chrome trace: lanes for each process and thread, a slice for each load
+    with its phases in it, times in microseconds since the start of the run. It holds the longest `MAX_TRACE_LOADS`
+    loads; `otherData` counts what is left out, and says what is exact."""
+    runs = drawn_runs(report)
+    everything = [(title, process) for title, run in runs for process in run.processes]
+    drawn = everything[:MAX_TRACE_PROCESSES]
+    kept = longest_loads((process for _, process in drawn), MAX_TRACE_LOADS)
+    names: list[TraceEvent] = []
+    events: list[TraceEvent] = []
+    for pid, (title, process) in enumerate(drawn, 1):
+        lanes = load_lanes(load for load in process.loads if id(load) in kept)
+        names += _lane_names(title, process, pid, [thread for thread, _ in lanes])
+        events += _process_events(process, pid)
+        for tid, (_, lane) in enumerate(lanes, 1):
+            events += [event for placed in lane for event in _load_events(placed, pid, tid)]
+    events.sort(key=lambda event: (event.start_us, -event.length_us))
+    loads = [load for _, process in everything for load in process.loads]
+    without_time = sum(load.start_ms is None for load in loads)
+    document = {
+        "traceEvents": [event.to_json() for event in (*names, *events)],
+        "displayTimeUnit": "ms",
+        "otherData": {
+            "probe_version": PROBE_VERSION,
+            "created": printable(report.created, MAX_TRACE_TEXT),
+            "command": printable(shlex.join(report.command), MAX_TRACE_TEXT),
+            "notes": TRACE_NOTES,
+            "loads_without_a_time": without_time,
+            "loads_left_out": len(loads) - without_time - len(kept),
+            "processes_left_out": len(everything) - len(drawn),
+        },
+    }
+    return json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def _lane_names(title: str, process: Process, pid: int, threads: Sequence[int]) -> list[TraceEvent]:
+    name = printable(f"{title}, process {process.path}: {shlex.join(process.argv)}", MAX_TRACE_TEXT)
+    start = Span("", 0.0, 0.0)
+    labels = ["process", *(f"loads of thread {thread}" for thread in threads)]
+    return [
+        TraceEvent("M", "process_name", pid, 0, start, {"name": name}),
+        TraceEvent("M", "process_sort_index", pid, 0, start, {"sort_index": pid}),
+        *(TraceEvent("M", "thread_name", pid, tid, start, {"name": label}) for tid, label in enumerate(labels)),
+        *(TraceEvent("M", "thread_sort_index", pid, tid, start, {"sort_index": tid}) for tid in range(len(labels))),
+    ]
+
+
+def _process_events(process: Process, pid: int) -> list[TraceEvent]:
+    """A process, how it started, what it did to caches and configuration, and how many launches it made."""
+    whole = process_span(process)
+    unseen = [load for load in process.loads if load.start_ms is None]
+    args = {
+        "pid": process.pid,
+        "argv": printable(shlex.join(process.argv), MAX_TRACE_TEXT),
+        "python": printable(process.python, MAX_TRACE_TEXT),
+        "warp": printable(process.warp or "not used", MAX_TRACE_TEXT),
+        "end": process.end.value,
+        "exit_code": process.exit_code,
+        "phases_ms": to_json(process.phases),
+        "launches": _launch_args(process.launches),
+        "loads_without_a_time": [printable(_load_line(load), MAX_TRACE_TEXT) for load in unseen[:MAX_TRACE_ITEMS]],
+    }
+    unknown = process.launches.graph_replays_unknown
+    counter = "launches (at least)" if unknown or process.end is ProcessEnd.UNRECORDED else "launches"
+    moments: list[tuple[float, str, Site | None]] = [(whole.start_ms, f"born by {process.how}", None)]
+    moments += [(one.at_ms, f"{one.kind.value} {one.path or ''}".strip(), one.site) for one in process.cache_events]
+    moments += [
+        (one.at_ms, f"warp.config.{one.name} = {one.after} (before: {one.before})", one.site)
+        for one in process.config_events
+    ]
+    args["instants_left_out"] = max(0, len(moments) - MAX_TRACE_INSTANTS)
+    return [
+        TraceEvent("X", whole.name, pid, 0, whole, args),
+        *(TraceEvent("X", span.name, pid, 0, span) for span in start_up_spans(process)),
+        *(
+            TraceEvent("i", name, pid, 0, Span(name, max(0.0, at), max(0.0, at)), _site_args(site))
+            for at, name, site in moments[:MAX_TRACE_INSTANTS]
+        ),
+        TraceEvent("C", counter, pid, 0, Span(counter, whole.start_ms, whole.start_ms), {"launches": 0}),
+        TraceEvent(
+            "C", counter, pid, 0, Span(counter, whole.end_ms, whole.end_ms), {"launches": process.launches.count}
+        ),
+    ]
+
+
+def _launch_args(launches: Launches) -> dict[str, int]:
+    """How often the kernels that were launched most ran, by name and module."""
+    counts: collections.Counter[str] = collections.Counter()
+    for entry in launches.entries:
+        if 0 <= entry.kernel < len(launches.kernels):
+            kernel = launches.kernels[entry.kernel]
+            name = f"{kernel_name(kernel.key)} of {kernel.module} on {kernel.device}{_at_dim(kernel.block_dim)}"
+            counts[printable(name, MAX_TRACE_TEXT)] += entry.count
+    return dict(counts.most_common(MAX_TRACE_ITEMS))
+
+
+def _site_args(site: Site | None) -> dict[str, Any]:
+    return {"site": printable(place(site), MAX_TRACE_TEXT)} if site else {}
+
+
+def _load_events(placed: PlacedLoad, pid: int, tid: int) -> list[TraceEvent]:
+    """A load as a slice, its phases in it, and in these what is known to be a part of them."""
+    load = placed.load
+    name = f"{load.name} {_short(load.hash)}{_at_dim(load.block_dim)} ({load.status.value})"
+    args = {
+        "hash": load.hash and printable(load.hash, MAX_TRACE_TEXT),
+        "device": printable(load.device, MAX_TRACE_TEXT),
+        "block_dim": load.block_dim,
+        "kind": load.kind.value,
+        "ms": load.ms,
+        "hash_ms": load.hash_ms,
+        "source_bytes": load.generated_source_bytes,
+        "workers": load.workers,
+        **_site_args(load.site),
+        **({"cause": printable(cause_text(load.cause), MAX_TRACE_TEXT)} if load.cause else {}),
+        **({"error": printable(load.error, MAX_TRACE_TEXT)} if load.error else {}),
+    }
+    events = [TraceEvent("X", name, pid, tid, Span(name, placed.start_ms, placed.end_ms), args)]
+    for span in placed.phases():
+        inner: list[tuple[str, float]] = []
+        if span.name == "native compile" and load.phases:
+            inner = [("precompiled header", load.phases.header_ms or 0.0)]
+        elif span.name == "link-time optimisation":
+            inner = [(artifact.symbol, artifact.ms) for artifact in load.lto[:MAX_TRACE_ITEMS]]
+        events.append(TraceEvent("X", span.name, pid, tid, span))
+        events += [TraceEvent("X", part.name, pid, tid, part) for part in laid(span.start_ms, span.end_ms, inner)]
+    return events
+
+
+# A page of its own: one file, no script, nothing loaded. It is built as a tree, so whatever a report holds is text.
+
+PAGE_ROWS = 100  # of a table
+PAGE_FINDINGS = 40
+PAGE_LINES = 20  # of evidence, gaps, warnings or cache events
+PAGE_TEXT = 600  # characters of one piece of text
+TIMELINE_LOADS = 30  # with a row of their own
+TIMELINE_PROCESSES = 12
+
+PAGE_STYLE = """
+:root { color-scheme: light dark; --bg: #fff; --panel: #f4f6f8; --fg: #1b1f24; --muted: #57606a; --line: #d3d9e0;
+  --good: #1a6b38; --bad: #b3261e; --hint: #6a4b00; --busy: #4b5563;
+  --interpreter: #8b949e; --imports: #6e7781; --import-warp: #3f6fb0; --init: #0f7f8c; --loads: #c24d0f;
+  --hashing: #a8488b; --codegen: #9a6a00; --lto: #2b7cb8; --header: #7a4fc0; --native: #c24d0f; --install: #5c7a1f;
+  --binary: #00805c; --rest: #aab2bb; --cached: #00805c; --life: #e3e8ed; }
+@media (prefers-color-scheme: dark) { :root { --bg: #0f1318; --panel: #171d24; --fg: #e6eaef; --muted: #9ba6b2;
+  --line: #303944; --good: #6fce8f; --bad: #ff8f85; --hint: #e8c268; --busy: #aab4c0;
+  --interpreter: #6e7781; --imports: #8b949e; --import-warp: #6ea3e8; --init: #45b5c0; --loads: #f08a4b;
+  --hashing: #e08cc3; --codegen: #dba83a; --lto: #6cb6ee; --header: #b597f2; --native: #f08a4b; --install: #a7c957;
+  --binary: #46c79c; --rest: #5d6875; --cached: #46c79c; --life: #262e37; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--bg); color: var(--fg); font: 1rem/1.5 system-ui, "Segoe UI", sans-serif; }
+main { max-width: 74rem; margin: 0 auto; padding: 1.5rem clamp(1rem, 4vw, 2.5rem) 4rem; overflow-wrap: anywhere; }
+h1 { font: 600 clamp(1.15rem, .9rem + 1.4vw, 1.6rem)/1.3 ui-monospace, monospace; margin: 0 0 .75rem; }
+h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; padding-top: .75rem; border-top: 1px solid var(--line); }
+h3 { font-size: 1rem; margin: 1.5rem 0 .4rem; }
+p { margin: .3rem 0; max-width: 62rem; }
+code, .mono { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; font-size: .875em; }
+.eyebrow, .quiet, figcaption, dt { color: var(--muted); font-size: .875rem; }
+.bar { font-weight: 600; }
+.lead { font-size: 1.2rem; font-weight: 600; }
+.good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); gap: .6rem; margin: 1.2rem 0; }
+.figures div { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .75rem; }
+dt { margin: 0; } dd { margin: 0; font-size: 1.2rem; font-weight: 600; font-variant-numeric: tabular-nums; }
+figure { margin: .75rem 0 1.25rem; }
+svg { display: block; width: 100%; overflow: hidden; }
+svg text { fill: var(--muted); font: .75rem ui-monospace, monospace; } svg line { stroke: var(--line); }
+ol.timeline { list-style: none; margin: 0; padding: 0; font-size: .8125rem; }
+ol.timeline li { display: grid; grid-template-columns: minmax(0, 24rem) minmax(0, 1fr); gap: 0 1rem; }
+ol.timeline p { margin: 0; line-height: 20px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+ol.timeline strong { display: inline-block; min-width: 4.2rem; font-variant-numeric: tabular-nums; }
+ol.timeline .process { border-top: 1px solid var(--line); } ol.timeline .process strong { margin-right: .6rem; }
+ul.legend { display: flex; flex-wrap: wrap; gap: .15rem 1.2rem; list-style: none; padding: 0; margin: .5rem 0;
+  font-size: .875rem; font-variant-numeric: tabular-nums; }
+.swatch { display: inline-block; width: .8em; height: .8em; margin-right: .45em; border-radius: .2em; }
+.c-life { outline: 1px solid var(--line); }
+ol.findings { list-style: none; padding: 0; }
+ol.findings > li { border: 1px solid var(--line); border-left: .3rem solid var(--hint); border-radius: .4rem;
+  padding: .6rem .9rem; margin: .7rem 0; }
+ol.findings > li.redundant { border-left-color: var(--bad); }
+.finding { display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin: 0; }
+.kind { color: var(--hint); font-weight: 600; } .redundant .kind { color: var(--bad); }
+li ul { padding-left: 1.2rem; margin: .3rem 0; font-size: .875rem; color: var(--muted); }
+.scroll { overflow-x: auto; } .narrow { max-width: 44rem; }
+.scroll:focus-visible { outline: 2px solid var(--import-warp); }
+table { border-collapse: collapse; width: 100%; font-size: .875rem; }
+caption { text-align: left; color: var(--muted); padding: .2rem 0; }
+th, td { text-align: left; vertical-align: top; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); }
+thead th { color: var(--muted); font-weight: 600; white-space: nowrap; vertical-align: bottom; }
+th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td { white-space: nowrap; } tbody th { font-weight: 400; min-width: 16rem; }
+tbody th > span:first-child { font-weight: 600; } tbody th > span { display: block; white-space: pre-wrap; }
+tbody th > span + span { color: var(--muted); font-size: .8125rem; }
+details { margin: .5rem 0; } summary { cursor: pointer; padding: .3rem 0; font-weight: 600; }
+li details, header details { margin: 0; }
+li summary, header summary { padding: 0; font-size: .875rem; font-weight: 400; }
+@media (max-width: 44rem) {
+  ol.timeline li { grid-template-columns: minmax(0, 1fr); padding: .15rem 0; }
+  .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .cards, .cards tbody, .cards tr, .cards th, .cards td, .cards caption { display: block; }
+  .cards tr { border-bottom: 1px solid var(--line); padding: .5rem 0; display: flex; flex-wrap: wrap; gap: .1rem 1rem; }
+  .cards tbody th { flex: 1 0 100%; padding: 0; border: 0; }
+  .cards td, .cards td.n { padding: 0; border: 0; text-align: left; }
+  .cards td::before { content: attr(data-label) " "; color: var(--muted); }
+}
+@media print { details { display: block; } }
+"""
+
+LOADS_IN_PROGRESS = "loads in progress"
+PROCESS_RUNS = "the process runs, no load in progress"
+
+# The colour of each part of a process or load: a variable of the style, and the class of what is drawn in it.
+PAGE_COLOURS = {
+    "interpreter": "interpreter",
+    "imports before Warp": "imports",
+    "import warp": "import-warp",
+    "wp.init": "init",
+    "loads": "loads",
+    "everything else": "rest",
+    "hashing": "hashing",
+    "code generation": "codegen",
+    "link-time optimisation": "lto",
+    "precompiled header": "header",
+    "native compile": "native",
+    "installation": "install",
+    "binary load": "binary",
+    "left over": "rest",
+    "cached": "cached",
+    "error": "bad",
+    LOADS_IN_PROGRESS: "busy",
+    PROCESS_RUNS: "life",
+}
+
+
+def page_style() -> str:
+    """The style sheet of the page, with a class for each colour."""
+    names = sorted(set(PAGE_COLOURS.values()))
+    return PAGE_STYLE + "".join(
+        f".c-{name} {{ fill: var(--{name}); background: var(--{name}); stroke: var(--{name}); stroke-width: 0; }}\n"
+        for name in names
+    )
+
+
+def render_html(report: Report) -> str:
+    """A report as one page that loads nothing and runs nothing, for light and dark, narrow and wide; hidden rows are
+    counted."""
+    style = page_style()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    page = ET.Element("html", {"lang": "en"})
+    head = _add(page, "head")
+    _add(head, "meta", charset="utf-8")
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    _add(head, "meta", http_equiv="Content-Security-Policy", content=policy)
+    _add(head, "meta", name="viewport", content="width=device-width, initial-scale=1")
+    _add(head, "meta", name="referrer", content="no-referrer")
+    _add(head, "title", f"Cold start of {printable(shlex.join(report.command), 80)}")
+    # Not through _add: its line ends stay, and the policy above is the digest of exactly this text.
+    ET.SubElement(head, "style").text = style
+    main = _add(_add(page, "body"), "main")
+    _page_head(main, report)
+    _page_shares(main, report)
+    _page_findings(main, report)
+    _page_timelines(main, report)
+    _page_modules(main, report)
+    _page_times(main, report)
+    _page_processes(main, report)
+    for device in report.offline:
+        _page_offline(main, report, device)
+    _page_notes(main, report)
+    _page_subject(main, report)
+    return "<!DOCTYPE html>\n" + ET.tostring(page, encoding="unicode", method="html") + "\n"
+
+
+def _add(parent: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.Element:
+    """A new child with text and attributes; `class_` and `http_equiv` stand for `class` and `http-equiv`."""
+    names = {name.rstrip("_").replace("_", "-"): printable(value, PAGE_TEXT) for name, value in attributes.items()}
+    child = ET.SubElement(parent, tag, names)
+    child.text = printable(text, PAGE_TEXT)
+    child.tail = "\n"
+    return child
+
+
+def _section(parent: ET.Element, title: str) -> ET.Element:
+    """A new section with its heading, one level below that of a section around it."""
+    section = _add(parent, "section")
+    _add(section, "h3" if parent.tag == "section" else "h2", title)
+    return section
+
+
+def _page_head(parent: ET.Element, report: Report) -> None:
+    """What you wait for, whether everything was seen, and the counts."""
+    header = _add(parent, "header")
+    label = f": {report.label}" if report.label else ""
+    _add(header, "p", f"warp-compile-probe{label}", class_="eyebrow")
+    _add(header, "h1", shlex.join(report.command))
+    first, *rest = _headline(report)
+    _add(header, "p", first, class_="lead")
+    for line in rest:
+        _add(header, "p", line)
+    for line in _failure_lines(report, PAGE_LINES, ()):
+        _add(header, "p", line.strip(), class_="bad")
+    seen, *gaps = _coverage_lines(report, PAGE_LINES) or [""]
+    if seen:
+        _add(header, "p", seen, class_="bad" if report.coverage.gaps else "good")
+        _page_list(header, [line.strip(" -") for line in gaps])
+    summary = report.summary
+    if summary is None:
+        return
+    figures = [
+        ("cold start", duration(summary.cold_wall_ms.median)),
+        ("warm start", duration(summary.warm_wall_ms.median)),
+        ("loading modules", duration(summary.build_span_ms.median)),
+    ]
+    for fact, count in exact_facts(summary):
+        if count or fact in ("builds", "rebuilds", "variants", "warm_builds"):
+            figures.append((fact.replace("_", " ").replace("lto", "LTO"), f"{count:,}"))
+    grid = _add(header, "dl", class_="figures")
+    for name, value in figures:
+        tile = _add(grid, "div")
+        _add(tile, "dt", name)
+        _add(tile, "dd", value)
+
+
+def _page_list(parent: ET.Element, lines: Sequence[str]) -> None:
+    """Lines as a list: four, those up to `PAGE_LINES` folded, the others counted."""
+    if not lines:
+        return
+    first = lines if len(lines) <= 5 else lines[:4]
+    _add_lines(parent, first)
+    if len(lines) > len(first):
+        folded = _add(parent, "details")
+        _add(folded, "summary", f"{len(lines) - len(first):,} more")
+        hidden = len(lines) - PAGE_LINES
+        _add_lines(folded, [*lines[len(first) : PAGE_LINES], *([f"and {hidden:,} more"] if hidden > 0 else [])])
+
+
+def _add_lines(parent: ET.Element, lines: Sequence[str]) -> None:
+    items = _add(parent, "ul")
+    for line in lines:
+        _add(items, "li", line)
+
+
+def _page_shares(parent: ET.Element, report: Report) -> None:
+    """Stacked bars: where the time of the first cold run goes, and that of its builds."""
+    cold = next((sample.cold for sample in complete_samples(report.samples)), None)
+    if cold is None:
+        return
+    section = _section(parent, "Where the time goes")
+    _share_bar(section, "The first cold run", *_run_parts(cold))
+    _build_bar(section, report)
+
+
+def _build_bar(parent: ET.Element, report: Report) -> None:
+    """The phases of all builds, as a stacked bar."""
+    summary = report.summary
+    if summary is None or not summary.builds:
+        return
+    header = _phase_of_builds(report, lambda phases: phases.header_ms or 0.0)
+    install = _phase_of_builds(report, lambda phases: phases.install_ms)
+    rest_of_builds = _phase_of_builds(report, lambda phases: phases.rest_ms)
+    header_ms = header.median if header else 0.0
+    parts = [
+        ("hashing", summary.hash_ms.median),
+        ("code generation", summary.codegen_ms.median),
+        ("link-time optimisation", summary.lto_ms.median),
+        ("precompiled header", header_ms),
+        ("native compile", max(0.0, summary.native_compile_ms.median - header_ms)),
+        ("installation", install.median if install else 0.0),
+        ("binary load", summary.load_ms.median),
+        ("left over", rest_of_builds.median if rest_of_builds else 0.0),
+    ]
+    note = f"Medians of {plural(len(summary.cold_wall_ms.values), 'sample')}; builds that overlap count in full."
+    _share_bar(parent, plural(summary.builds, "build"), parts, note)
+
+
+def _run_parts(run: Run) -> tuple[list[tuple[str, float]], str]:
+    """Where the wall time of a run went, and what that means: as its only process tells, or by what any process was
+    doing, module loads before anything else."""
+    only = run.processes[0].phases if len(run.processes) == 1 else None
+    if only is not None:
+        parts = _process_parts(only)
+        outside = max(0.0, run.wall_ms - math.fsum(ms for _, ms in parts))
+        return [*parts[:-1], (parts[-1][0], parts[-1][1] + outside)], "Loads: hashing, and Warp's own timer."
+    spans = [
+        Span("loads", placed.start_ms, placed.end_ms)
+        for process in run.processes
+        for _, lane in load_lanes(process.loads)
+        for placed in lane
+    ]
+    spans += [span for process in run.processes for span in start_up_spans(process)]
+    parts, before, counted = [], 0.0, list[tuple[float, float]]()
+    for name in ("loads", "import warp", "imports before Warp", "interpreter"):
+        counted += [(span.start_ms, span.end_ms) for span in spans if span.name == name]
+        covered = union_ms(counted)
+        parts.append((name, covered - before))
+        before = covered
+    note = "What any of the processes was doing at a time: loads first, then importing Warp, then starting."
+    return [*parts, ("everything else", max(0.0, run.wall_ms - before))], note
+
+
+def _share_bar(parent: ET.Element, title: str, parts: Sequence[tuple[str, float]], note: str) -> None:
+    """A stacked bar with a legend that holds the same as text."""
+    parts = [(name, ms) for name, ms in parts if ms > 0]
+    total = math.fsum(ms for _, ms in parts)
+    if not total:
+        return
+    figure = _add(parent, "figure")
+    _add(figure, "p", f"{title}: {duration(total)}", class_="bar")
+    # The legend says it all in words, so the drawing is none for a screen reader.
+    drawing = _add(figure, "svg", height="26", aria_hidden="true")
+    at = 0.0
+    for name, ms in parts:
+        _add(_rect(drawing, name, at / total, ms / total, 0, 26), "title", f"{name}: {duration(ms)}")
+        at += ms
+    legend = _add(figure, "ul", class_="legend")
+    for name, ms in parts:
+        _swatch(legend, name, f"{name} {duration(ms)}, {ms / total:.1%}")
+    _add(figure, "figcaption", note)
+
+
+def _rect(parent: ET.Element, name: str, start: float, width: float, y: int, height: int) -> ET.Element:
+    """A piece of a drawing in the colour of `name`; `start` and `width` are shares of the whole width."""
+    where = {"x": f"{100 * start:.3f}%", "width": f"{100 * width:.3f}%", "y": str(y), "height": str(height)}
+    return _add(parent, "rect", class_=f"c-{PAGE_COLOURS[name]}", **where)
+
+
+def _page_findings(parent: ET.Element, report: Report) -> None:
+    if report.summary is None:
+        return
+    redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
+    hints = plural(len(report.findings) - redundant, "hint")
+    section = _section(parent, f"Findings: {redundant} redundant, {hints}")
+    if not redundant:
+        _add(section, "p", " ".join(line.strip() for line in _no_redundant_builds(report)))
+    found = _add(section, "ol", class_="findings")
+    for finding in report.findings[:PAGE_FINDINGS]:
+        item = _add(found, "li", class_=finding.kind.value)
+        line = _add(item, "p", class_="finding")
+        _add(line, "strong", finding.mechanism)
+        _add(line, "span", finding.kind.value, class_="kind")
+        _add(line, "span", f"cost {duration(finding.cost_ms)}")
+        if finding.avoidable_ms is not None:
+            _add(line, "span", f"avoidable {duration(finding.avoidable_ms)}")
+        _add(item, "p", _from_here(finding.text, report))
+        if finding.where:
+            _add(_add(item, "p", "at "), "code", _from_here(place(finding.where), report))
+        _page_list(item, [_from_here(line, report) for line in finding.evidence])
+    if len(report.findings) > PAGE_FINDINGS:
+        _add(section, "p", f"and {len(report.findings) - PAGE_FINDINGS:,} more findings")
+
+
+def _page_timelines(parent: ET.Element, report: Report) -> None:
+    runs = [(title, run) for title, run in drawn_runs(report) if any(process.loads for process in run.processes)]
+    if not runs:
+        return
+    section = _section(parent, "Module loads over time")
+    for number, (title, run) in enumerate(runs[:8]):
+        shown = _add(section, "details", **({} if number else {"open": ""}))
+        loads = sum(len(process.loads) for process in run.processes)
+        name = f"{title[0].upper()}{title[1:]}: {duration(run.wall_ms)}, {plural(loads, 'load')}"
+        _add(shown, "summary", name)
+        _timeline(_add(shown, "figure"), run)
+    if len(runs) > 8:
+        _add(section, "p", f"and {len(runs) - 8} more runs")
+
+
+class Timeline:
+    """The rows of a drawing, each with its words beside it or, on a narrow screen, above it."""
+
+    def __init__(self, parent: ET.Element, span_ms: float) -> None:
+        self.rows = _add(parent, "ol", class_="timeline")
+        self.span_ms = span_ms
+        self.least_ms = span_ms / 400  # of a gap that is drawn: one or two pixels
+        self.drawn: dict[str, None] = {}  # names of pieces, for the legend
+        self.ticks = [(at, f"{100 * self.share(at):.3f}%") for at in round_ticks(span_ms)]
+        line = _add(self.rows, "li", aria_hidden="true")
+        _add(line, "p")
+        axis = _add(line, "svg", height="18")
+        for at, x in self.ticks:
+            anchor = "start" if not at else "end" if self.share(at) > 0.94 else "middle"
+            tick = "0" if not at else f"{at / 1000:g} s" if span_ms >= 2000 else f"{at:g} ms"
+            _add(axis, "text", tick, x=x, y="13", text_anchor=anchor)
+
+    def share(self, ms: float) -> float:
+        """Where a time is, as a share of the width."""
+        return min(1.0, max(0.0, ms / self.span_ms))
+
+    def row(self, strong: str, text: str, told: str, class_: str = "load") -> ET.Element:
+        """A row without pieces; `told` is what its drawing says in words."""
+        line = _add(self.rows, "li", class_=class_)
+        words = _add(line, "p", title=f"{strong} {text}")
+        _add(words, "strong", strong)
+        _add(words, "code", text)
+        drawing = _add(line, "svg", height="20", role="img")
+        _add(drawing, "title", told)
+        for _, x in self.ticks:
+            _add(drawing, "line", x1=x, x2=x, y1="0", y2="100%")
+        return drawing
+
+    def piece(self, drawing: ET.Element, name: str, span: Span, told: str | None = None) -> None:
+        """A piece of a row in the colour of its name."""
+        start, end = self.share(span.start_ms), self.share(span.end_ms)
+        self.drawn[name] = None
+        # What is thinner than a pixel must still be seen.
+        piece = _rect(drawing, name, start, max(end - start, 0.001), 4, 12)
+        if told is not None:
+            _add(piece, "title", f"{told}: {duration(span.end_ms - span.start_ms)}")
+
+
+def _timeline(parent: ET.Element, run: Run) -> None:
+    """The loads of a run, a row each under their process: the longest `TIMELINE_LOADS` of them, in the
+    `TIMELINE_PROCESSES` that spent most time on them. The other loads of a process share a row."""
+
+    def spent(process: Process) -> float:
+        return math.fsum(load.ms for load in process.loads if load.start_ms is not None)
+
+    dearest = {id(process) for process in sorted(run.processes, key=spent, reverse=True)[:TIMELINE_PROCESSES]}
+    shown = [process for process in run.processes if id(process) in dearest]
+    kept = longest_loads(shown, TIMELINE_LOADS)
+    lanes_of = [load_lanes(process.loads) for process in shown]
+    ends = [placed.end_ms for lanes in lanes_of for _, lane in lanes for placed in lane]
+    ends += [process_span(process).end_ms for process in shown]
+    line = Timeline(parent, max(0.001, run.wall_ms, *ends))
+    for process, lanes in zip(shown, lanes_of, strict=True):
+        placed = [one for _, lane in lanes for one in lane]
+        _timeline_process(line, process, placed)
+        several = len({thread for thread, _ in lanes}) > 1
+        for thread, lane in lanes:
+            for one in lane:
+                if id(one.load) in kept:
+                    _timeline_load(line, one, f", thread {thread}" if several else "")
+        hidden = [one for one in placed if id(one.load) not in kept]
+        if hidden:
+            told = f"{plural(len(hidden), 'shorter load')} of process {process.path}"
+            drawing = line.row(duration(math.fsum(one.load.ms for one in hidden)), told, told)
+            for span in joined_spans(hidden, line.least_ms):
+                line.piece(drawing, LOADS_IN_PROGRESS, span)
+    _timeline_legend(parent, line.drawn, run, len(run.processes) - len(shown))
+
+
+def _timeline_process(line: Timeline, process: Process, placed: Sequence[PlacedLoad]) -> None:
+    """A process from its birth to its end: starting, with loads in progress, and the gaps between them."""
+    whole = process_span(process)
+    words = f"process {process.path} from {duration(whole.start_ms)} to {duration(whole.end_ms)}"
+    drawing = line.row(f"process {process.path}", shlex.join(process.argv), words, "process")
+    line.piece(drawing, PROCESS_RUNS, whole)
+    for span in start_up_spans(process):
+        line.piece(drawing, span.name, span, span.name)
+    busy = joined_spans(placed, line.least_ms)
+    for before, after in itertools.pairwise(busy):
+        line.piece(drawing, PROCESS_RUNS, Span("", before.end_ms, after.start_ms), "no load in progress")
+    for span in busy:
+        line.piece(drawing, LOADS_IN_PROGRESS, span, LOADS_IN_PROGRESS)
+
+
+def _timeline_load(line: Timeline, placed: PlacedLoad, thread: str) -> None:
+    load = placed.load
+    state = "" if load.status is Status.COMPILED else f", {load.status.value}"
+    pieces: list[Span] = []
+    for span in placed.phases() if load.status is Status.COMPILED else ():
+        header = load.phases.header_ms if load.phases and span.name == "native compile" else None
+        parts = [("precompiled header", header or 0.0), (span.name, math.inf)]
+        pieces += laid(span.start_ms, span.end_ms, parts)
+    told = f"{load.name} {_short(load.hash)}{_at_dim(load.block_dim)} on {load.device}, {load.status.value},"
+    told += f" from {duration(placed.start_ms)} to {duration(placed.end_ms)}"
+    told += "".join(f", {one.name} {duration(one.end_ms - one.start_ms)}" for one in pieces)
+    told += f"; {cause_text(load.cause)}" if load.cause else ""
+    drawing = line.row(duration(load.ms), f"{shortened(load.name, 36)} {_short(load.hash)}{state}{thread}", told)
+    name = {Status.CACHED: "cached", Status.ERROR: "error"}.get(load.status, LOADS_IN_PROGRESS)
+    for span in pieces or [Span(name, placed.start_ms, placed.end_ms)]:
+        line.piece(drawing, span.name, span)
+
+
+def _timeline_legend(parent: ET.Element, names: Iterable[str], run: Run, hidden_processes: int) -> None:
+    drawn = set(names)
+    legend = _add(parent, "ul", class_="legend")
+    for name in PAGE_COLOURS:
+        if name in drawn:
+            _swatch(legend, name, name)
+    without_time = sum(load.start_ms is None for process in run.processes for load in process.loads)
+    notes = ["The phases of a load are laid in their order; where one began is not recorded."]
+    if hidden_processes:
+        notes.append(f"{plural(hidden_processes, 'more process', 'more processes')} not drawn.")
+    if without_time:
+        notes.append(f"{plural(without_time, 'load')} known from the output only, at no known time.")
+    _add(parent, "figcaption", " ".join(notes))
+
+
+def _swatch(legend: ET.Element, name: str, text: str) -> None:
+    """A line of a legend, in the colour of `name`."""
+    _add(_add(legend, "li"), "span", class_=f"swatch c-{PAGE_COLOURS[name]}").tail = text
+
+
+def joined_spans(placed: Iterable[PlacedLoad], gap_ms: float) -> list[Span]:
+    """When loads were in progress, in order; gaps of at most `gap_ms` are left out."""
+    joined: list[Span] = []
+    for one in sorted(placed, key=lambda one: one.start_ms):
+        if joined and one.start_ms - joined[-1].end_ms <= gap_ms:
+            last = joined.pop()
+            joined.append(Span(last.name, last.start_ms, max(last.end_ms, one.end_ms)))
+        else:
+            joined.append(Span(LOADS_IN_PROGRESS, one.start_ms, one.end_ms))
+    return joined
+
+
+def round_ticks(span: float) -> list[float]:
+    """At most six round numbers from 0 to `span`."""
+    power = 10.0 ** math.floor(math.log10(span / 5))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= span / 5)
+    return [step * index for index in range(int(span / step) + 1)]
+
+
+Cell = str | tuple[str, ...]  # with a second and third line in small print
+
+
+def _page_table(
+    parent: ET.Element,
+    caption: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    left: int,
+) -> None:
+    """A table whose first column names the row; the first `left` columns are text, the others numbers. Narrow screens
+    show a row as a card."""
+    if not rows:
+        return
+    frame = _add(
+        parent,
+        "div",
+        class_="scroll" if len(columns) > 4 else "scroll narrow",
+        tabindex="0",
+        role="region",
+        aria_label=caption,
+    )
+    grid = _add(frame, "table", class_="cards")
+    _add(grid, "caption", caption)
+    header = _add(_add(grid, "thead"), "tr")
+    sides: list[dict[str, str]] = [{} if index < left else {"class_": "n"} for index in range(len(columns))]
+    for column, side in zip(columns, sides, strict=True):
+        _add(header, "th", column, scope="col", **side)
+    body = _add(grid, "tbody")
+    for row in rows[:PAGE_ROWS]:
+        line = _add(body, "tr")
+        for index, (cell, column, side) in enumerate(zip(row, columns, sides, strict=True)):
+            texts = (cell,) if isinstance(cell, str) else cell
+            if index:
+                _add(line, "td", texts[0], data_label=column, **side)
+                continue
+            name = _add(line, "th", scope="row")
+            for text in texts:
+                _add(name, "span", text)
+    if len(rows) > PAGE_ROWS:
+        _add(parent, "p", f"and {len(rows) - PAGE_ROWS:,} more rows")
+
+
+def _page_modules(parent: ET.Element, report: Report) -> None:
+    rows: list[Sequence[Cell]] = []
+    for cells, records in _module_rows(report):
+        causes = list(dict.fromkeys(cause_text(cause) for record in records for cause in record.causes))
+        sites = list(dict.fromkeys(place(site) for record in records for site in record.sites))
+        told = [_from_here(line, report) for line in causes[:3]]
+        told += [f"and {plural(len(causes) - 3, 'more cause')}"] if len(causes) > 3 else []
+        told += [_from_here(f"asked for at {_listed(sites, 2)}", report)] if sites else []
+        rows.append([(cells[0], *told), *cells[1:]])
+    if rows:
+        section = _section(parent, "Modules by cost")
+        caption = "A row for each identity; kernels of one factory share a row. Times in ms, over the samples."
+        _page_table(section, caption, ["module", *MODULE_COLUMNS], rows, 6)
+
+
+def _page_times(parent: ET.Element, report: Report) -> None:
+    if report.summary is None:
+        return
+    rows = [
+        [
+            name,
+            f"{figure.median:,.1f}",
+            f"{figure.mad:,.1f}" if len(figure.values) > 1 else "-",
+            f"{len(figure.values)}",
+        ]
+        for name, figure in _timed_rows(report, report.summary)
+    ]
+    section = _section(parent, "Times")
+    _page_table(
+        section,
+        "Medians in ms, their median absolute deviation (MAD), number of samples (n)",
+        ["", "median", "MAD", "n"],
+        rows,
+        1,
+    )
+
+
+def _page_processes(parent: ET.Element, report: Report) -> None:
+    rows = _process_rows(report)
+    if rows:
+        section = _section(parent, "Processes")
+        _page_table(section, "Processes of the first complete cold run", ["process", *PROCESS_COLUMNS], rows, 5)
+
+
+def _page_offline(parent: ET.Element, report: Report, device: str) -> None:
+    block = offline_report(report, device, "the report")
+    section = _section(parent, f"Offline for {device}")
+    _add(section, "p", _offline_title(block))
+    _add(section, "p", DIFFERS_ON_DEVICE)
+    if block.summary is None:
+        _add(section, "p", "No offline sample is complete.", class_="bad")
+    _page_list(section, [f"not seen: {gap.detail}" for gap in block.coverage.gaps])
+    _page_list(section, [f"{one.name}: {one.text}" for one in block.warnings])
+    _build_bar(section, block)
+    _page_findings(section, block)
+    _page_modules(section, block)
+
+
+def _page_notes(parent: ET.Element, report: Report) -> None:
+    """Warnings, and what the program did to its caches."""
+    events = _cache_event_lines(report, PAGE_LINES)[1:]
+    if report.warnings:
+        _page_list(_section(parent, "Warnings"), [f"{one.name}: {one.text}" for one in report.warnings])
+    if events:
+        _page_list(_section(parent, "What the program did to its caches"), [line.strip(" -") for line in events])
+
+
+def _page_subject(parent: ET.Element, report: Report) -> None:
+    section = _section(parent, "Measured")
+    for line in _subject_lines(report):
+        _add(section, "p", line)
+    commit = f", commit {report.environment.git_commit}" if report.environment.git_commit else ""
+    _add(section, "p", f"{report.created}, in {report.cwd}{commit}, probe {report.probe_version}", class_="quiet")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -10624,7 +11545,7 @@ def render_ledger(ledger: Ledger, style: TextFormat) -> str:
     head = f"{_listed(better, 8)} improved the cold start" if better else "none was shown to improve the cold start"
     more = f"; {unsure} inconclusive: take more samples, or a quieter machine" if unsure else ""
     summary = f"{asked}: {head}{more}."
-    program = _clip(shlex.join(ledger.command), 200)
+    program = printable(shlex.join(ledger.command), 200)
     if style is TextFormat.MARKDOWN:
         lines = [f"**{markdown_text(summary)}**", "", f"Program: {markdown_text(program)}"]
     else:
@@ -11317,22 +12238,38 @@ main()
 
 def json_target(path: str | None) -> Callable[[Report], None]:
     """Check that the report can be written, before anything is measured; returns the function that writes it."""
-    if path is None or path == "-":
+    return file_target("--json", None if path == "-" else path, report_document)
+
+
+def file_target(option: str, path: str | None, render: Callable[[Report], str]) -> Callable[[Report], None]:
+    """Check that the file of an option can be written, before anything is measured; returns the function that writes
+    what `render` makes of a report."""
+    if path is None:
         return lambda _report: None
     folder = os.path.dirname(os.path.abspath(path))
     if os.path.isdir(path):
-        raise InputError(f"--json {path}: is a directory; give a file name")
+        raise InputError(f"{option} {path}: is a directory; give a file name")
     try:
         descriptor, probe = tempfile.mkstemp(prefix=".wcp-", dir=folder)
         os.close(descriptor)
         os.unlink(probe)
     except OSError as error:
-        raise InputError(f"--json {path}: cannot write there: {error.strerror}; give a writable path") from None
+        raise InputError(f"{option} {path}: cannot write there: {error.strerror}; give a writable path") from None
 
     def save(report: Report) -> None:
-        write_document(path, json.dumps(to_json(report), indent=1) + "\n")
+        write_document(path, render(report))
 
     return save
+
+
+def trace_target(path: str | None, saved_to: str | None) -> Callable[[Report], None]:
+    """As `json_target`, for --trace; `saved_to` is the file of --json."""
+    if path == "-":
+        raise InputError("--trace -: give a file name; report FILE --format trace writes a trace to standard output")
+    if path is not None and saved_to not in (None, "-") and os.path.realpath(path) == os.path.realpath(saved_to):
+        raise InputError(f"--trace {path}: is the file of --json; give another name")
+    # The command may change or delete the directory that relative paths start from.
+    return file_target("--trace", None if path is None else os.path.abspath(path), render_trace)
 
 
 def resolve_command(options: MeasureOptions) -> None:
@@ -11494,7 +12431,7 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
     """Measure, save after each sample, print; whatever ended it early is raised after that."""
     options = measure_options(arguments)
     gates = measure_gates(arguments)
-    save = json_target(options.json)
+    save, save_trace = json_target(options.json), trace_target(arguments.trace, options.json)
     measurer = None
     violations: tuple[Violation, ...] = ()
     try:
@@ -11509,7 +12446,9 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
             else:
                 judged = report
             violations = gate_violations(judged, gates)
-            publish(measurer.measurement, report, save, TextFormat(arguments.format), violations)
+            with contextlib.ExitStack() as written:  # a trace that cannot be written keeps nothing else back
+                written.callback(save_trace, report)
+                publish(measurer.measurement, report, save, TextFormat(arguments.format), violations)
     undecided = undecided_gates(judged, gates)
     report_gates(violations, undecided)
     codes = [ExitCode.GATE_EXCEEDED] * bool(violations) + [ExitCode.EVIDENCE_MISSING] * bool(undecided)
@@ -11563,20 +12502,36 @@ def publish(
 ) -> None:
     """The result on stdout: text, or the JSON document for `--json -`. A file that cannot be written does not keep the
     text back."""
-    tail, saved_to = measurement.stderr_tail, measurement.options.json
+    saved_to = measurement.options.json
     try:
         save(report)
     finally:
         if saved_to == "-":
-            text = json.dumps(to_json(report), indent=1)
-        elif style is TextFormat.MARKDOWN:
-            text = render_markdown(report, violations, tail)
-        elif style is TextFormat.GITHUB:
-            plain = render_report(report, stderr_tail=tail, saved_to=saved_to).splitlines()
-            text = render_annotations(report_annotations(report, violations), plain, current_directory())
+            text = report_document(report)
         else:
-            text = render_report(report, stderr_tail=tail, saved_to=saved_to, violations=violations)
+            text = report_text(report, style, saved_to, violations, measurement.stderr_tail)
         write_stdout(text)
+
+
+def report_document(report: Report) -> str:
+    """The JSON of a report."""
+    return json.dumps(to_json(report), indent=1) + "\n"
+
+
+def report_text(
+    report: Report,
+    style: TextFormat,
+    saved_to: str | None,
+    violations: Sequence[Violation] = (),
+    stderr_tail: Sequence[str] = (),
+) -> str:
+    """A report for readers; the arguments are those of the renderers."""
+    if style is TextFormat.MARKDOWN:
+        return render_markdown(report, violations, stderr_tail)
+    if style is TextFormat.GITHUB:
+        plain = render_report(report, stderr_tail=stderr_tail, saved_to=saved_to).splitlines()
+        return render_annotations(report_annotations(report, violations), plain, current_directory())
+    return render_report(report, stderr_tail=stderr_tail, saved_to=saved_to, violations=violations)
 
 
 def current_directory() -> str:
@@ -11606,9 +12561,9 @@ def discard(stream: typing.TextIO) -> None:
 
 
 def complain(text: str) -> None:
-    """A line on standard error, if anybody reads it."""
+    """What went wrong, on standard error, if anybody reads it."""
     try:
-        print(f"warp-compile-probe: {text}", file=sys.stderr, flush=True)
+        print("\n".join(map(printable, f"warp-compile-probe: {text}".split("\n"))), file=sys.stderr, flush=True)
     except OSError:
         discard(sys.stderr)
 
@@ -11684,11 +12639,9 @@ def _open_log(name: str) -> typing.BinaryIO:
 # --- End of the command `parse` ---
 
 
-# compare
+# -- report ---------------------------------------------------------------------------------------------------------
 
 MAX_REPORT_BYTES = 1 << 30
-MAX_INTEGER_DIGITS = 18
-MAX_NUMBER = 1e15
 
 
 def load_report(path: str) -> Report:
@@ -11738,6 +12691,45 @@ def _parse_float(text: str) -> float:
 
 def _refuse_number(text: str) -> typing.NoReturn:
     raise InputError(f"the number {text[:40]} is out of range; expected a report of measure")
+
+
+def command_report(args: argparse.Namespace) -> ExitCode:
+    """`report FILE`: a saved report in the form that was asked for. Raises InputError for what cannot be read or
+    written."""
+    path: str = args.report
+    target: str | None = args.output
+    if target not in (None, "-"):
+        refuse_overwriting(target, (path,), "--output")
+    report, style = load_report(path), ReportFormat(args.format)
+    written = {
+        ReportFormat.JSON: report_document,
+        ReportFormat.HTML: render_html,
+        ReportFormat.TRACE: render_trace,
+    }.get(style)
+    text = written(report) if written else report_text(report, TextFormat(style.value), path)
+    if target in (None, "-"):
+        write_stdout(text)
+    else:
+        write_document(target, text)
+    return ExitCode.OK
+
+
+def add_report_parser(commands: Any) -> None:
+    """Add `report` to the commands; the parsed arguments name `command_report` as `run`."""
+    parser = commands.add_parser(
+        "report",
+        help="show a saved report as text, page or trace",
+        description="Write a report that measure saved in another form: text or markdown, json (the document, checked),"
+        " html (a page of its own that loads nothing), trace (Chrome trace events for ui.perfetto.dev), github"
+        " (annotations of a workflow).",
+    )
+    parser.add_argument("report", metavar="FILE", help="the JSON file of measure")
+    add_format_option(parser, list(ReportFormat))
+    parser.add_argument("--output", metavar="FILE", help="write it there instead of to standard output")
+    parser.set_defaults(run=command_report)
+
+
+# -- compare --------------------------------------------------------------------------------------------------------
 
 
 def add_compare_parser(commands: Any) -> None:
@@ -11790,7 +12782,7 @@ def add_verdict_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_format_option(parser: argparse.ArgumentParser, styles: Sequence[TextFormat]) -> None:
+def add_format_option(parser: argparse.ArgumentParser, styles: Sequence[TextFormat | ReportFormat]) -> None:
     """Add --format with these choices."""
     parser.add_argument(
         "--format",
@@ -11842,13 +12834,13 @@ def answer(comparison: Comparison, args: argparse.Namespace) -> ExitCode:
     return winning_exit_code(codes)
 
 
-def refuse_overwriting(path: str, inputs: Sequence[str]) -> None:
+def refuse_overwriting(path: str, inputs: Sequence[str], option: str = "--json") -> None:
     """Raises InputError if the file to write is one of those to read."""
     target = Path(path)
     for name in inputs:
         with contextlib.suppress(OSError, ValueError):
             if target.samefile(name):
-                raise InputError(f"--json {printable(path, 200)} would overwrite an input; name another file")
+                raise InputError(f"{option} {printable(path, 200)} would overwrite an input; name another file")
 
 
 def write_document(path: str, text: str) -> None:
@@ -12209,6 +13201,7 @@ def add_measure_parser(commands: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--json", metavar="FILE", help="write the report there, after each sample; - for stdout")
+    parser.add_argument("--trace", metavar="FILE", help="write a trace of the first sample for ui.perfetto.dev there")
     parser.add_argument("--label", metavar="TEXT", help="a name for this measurement, kept in the report")
     parser.add_argument("--cwd", metavar="DIR", help="run the command in DIR")
     parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
@@ -12293,6 +13286,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"warp-compile-probe {PROBE_VERSION}")
     commands: Any = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_measure_parser(commands)
+    add_report_parser(commands)
     add_compare_parser(commands)
     add_ab_parser(commands)
     add_what_if_parser(commands)
