@@ -1,0 +1,5 @@
+import json
+
+import tiny
+
+print(json.dumps({"values": tiny.run()}))

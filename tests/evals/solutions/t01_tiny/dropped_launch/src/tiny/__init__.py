@@ -1,0 +1,15 @@
+"""Doubles numbers and leaves it at that."""
+
+import warp as wp
+
+
+@wp.kernel
+def double(values: wp.array(dtype=float)):
+    i = wp.tid()
+    values[i] = values[i] * 2.0
+
+
+def run() -> list[float]:
+    values = wp.full(4, 1.5, dtype=float, device="cpu")
+    wp.launch(double, dim=4, inputs=[values], device="cpu")
+    return values.numpy().tolist()
