@@ -632,9 +632,9 @@ class Grader:
         first, *rest = fixture.command
         return [self.python if first in ("python", "python3") else first, *rest]
 
-    def _probe(self, words: Sequence[str], fixture: Fixture, private: Path) -> Done:
+    def _probe(self, words: Sequence[str], fixture: Fixture, private: Path, cwd: Path | None = None) -> Done:
         argv = [sys.executable, SCRIPT, *words, *self._common_options(fixture), "--", *self._command(fixture)]
-        done = run_bounded(argv, cwd=self.scratch, env=self.environment(private), timeout_s=None, into=private)
+        done = run_bounded(argv, cwd=cwd or self.scratch, env=self.environment(private), timeout_s=None, into=private)
         if done.code not in MEASURED | COMMAND_FAILED:
             raise GradeError(f"{fixture.name}: {words[0]} ended with exit code {done.code}: {last_line(done.stderr)}")
         return done
@@ -650,6 +650,15 @@ class Grader:
         path = folder / "report.json"
         done = self._probe(["measure", "--json", str(path), "--cwd", str(tree)], fixture, folder)
         return self._report(path, fixture, done)
+
+    def measure_null(self, fixture: Fixture, tree: Path, folder: Path) -> dict[str, Any]:
+        """The comparison of a tree with itself, as `ab --null` writes it. Raises GradeError."""
+        path = folder / "comparison.json"
+        done = self._probe(["ab", "--null", "--json", str(path)], fixture, folder, cwd=tree)
+        if done.code in COMMAND_FAILED:
+            raise GradeError(f"{fixture.name}: the fixture itself fails: {last_line(done.stderr)}")
+        comparison: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return comparison
 
     def _report(self, path: Path, fixture: Fixture, done: Done) -> Measured:
         """A report, and what is wrong with it: fewer complete samples than were asked for."""
@@ -845,9 +854,8 @@ def fixture_inputs(evals: Path, fixture: str) -> list[Path]:
     return [path for path in (*parts, evals / "solutions" / fixture) if path.exists()]
 
 
-def warp_version(python: str) -> str:
-    """The Warp of a Python. Raises GradeError."""
-    code = "import importlib.metadata as m; print(m.version('warp-lang'))"
+def python_says(python: str, code: str) -> str:
+    """What a Python prints. Raises GradeError."""
     try:
         done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError):
@@ -855,19 +863,33 @@ def warp_version(python: str) -> str:
     return done.stdout.strip()
 
 
+def warp_version(python: str) -> str:
+    """The Warp of a Python. Raises GradeError."""
+    return python_says(python, "import importlib.metadata as m; print(m.version('warp-lang'))")
+
+
+def python_version(python: str) -> str:
+    """The release of a Python. Raises GradeError."""
+    return python_says(python, "import platform; print(platform.python_version())")
+
+
 def provenance(python: str, inputs: Iterable[Path]) -> dict[str, Any]:
-    """What results come from: versions, date, git commit, and a digest of the files that they depend on."""
+    """What results come from: versions, date, machine, git commit, and a digest of the files that they depend on."""
 
     def git(*words: str) -> str | None:
         done = subprocess.run(["git", "-C", ROOT, *words], check=False, capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else None
 
     status = git("status", "--porcelain")
+    host = probe.host_environment(str(ROOT))
+    cores = probe.plural(host.cores, "core") if host.cores else None
     return {
         "created": probe.datetime.datetime.now(probe.datetime.timezone.utc).isoformat(timespec="seconds"),
         "probe": probe.PROBE_VERSION,
         "warp": warp_version(python),
-        "python": ".".join(map(str, sys.version_info[:3])),
+        "python": python_version(python),
+        "machine": ", ".join(part for part in (host.cpu_model, cores, host.os, host.architecture) if part),
+        "load_average": host.load_average_start,
         "git_commit": git("rev-parse", "HEAD"),
         "git_dirty": None if status is None else bool(status),
         "inputs_sha256": inputs_digest(inputs),

@@ -1,6 +1,7 @@
 """What the recorder and the probe cost. Prints figures; asserts nothing.
 
-    python tests/bench_recorder.py [--target-python PATH] [--quick] [launch] [build] [memory] [startup] [own-time]
+    python tests/bench_recorder.py [--target-python PATH] [--quick] [--json FILE]
+                                   [launch] [build] [memory] [startup] [own-time]
 
 launch    one launch of a three-argument kernel on the CPU, recorded against bare. Two bare processes and a recorded one
           run blocks of 100 launches in shuffled order, one at a time; the figures are thread CPU time, paired by round.
@@ -25,9 +26,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -170,11 +171,13 @@ WORKERS = {
 
 @dataclass(frozen=True)
 class Bench:
-    """Where things are: the Python of the workers, a folder for pipes and answers, and whether to take few samples."""
+    """Where things are: the Python of the workers, a folder for pipes and answers, whether to take few samples, and
+    the figures so far."""
 
     target_python: str
     folder: Path
     quick: bool
+    figures: list[dict[str, Any]] = field(default_factory=list)
 
     def worker(self, name: str, *arguments: str | Path) -> list[str]:
         return [self.target_python, __file__, "--worker", name, *map(str, arguments)]
@@ -187,6 +190,25 @@ class Bench:
     @property
     def report_path(self) -> Path:
         return self.folder / "report.json"
+
+    def show(self, what: str, label: str, values: Sequence[float], unit: str, base: float | None = None) -> None:
+        """Print and keep median and quartiles, and the mean, which holds what happens in few blocks only; with a base
+        also what the median adds to it."""
+        low, _, high = statistics.quantiles(values, n=4)
+        middle, mean = statistics.median(values), statistics.fmean(values)
+        added = "" if base is None else f" = {middle / base:+.1%}"
+        print(
+            f"  {label:38}{middle:10.2f} {unit}   quartiles {low:.2f} to {high:.2f}, mean {mean:.2f},"
+            f" n {len(values)}{added}"
+        )
+        mad = statistics.median(abs(value - middle) for value in values)
+        figure = {"what": what, "label": label, "unit": unit, "median": middle, "mad": mad, "n": len(values)}
+        self.figures.append({**figure, "share": None if base is None else middle / base})
+
+    def keep(self, what: str, label: str, value: float, unit: str) -> None:
+        """Keep a figure that there is only one of."""
+        figure = {"what": what, "label": label, "unit": unit, "median": value, "mad": None, "n": 1, "share": None}
+        self.figures.append(figure)
 
 
 def call(command: Sequence[str], env: dict[str, str] | None = None) -> float:
@@ -269,13 +291,6 @@ def started_arm(bench: Bench, name: str, *, recorded: bool) -> Iterator[Arm]:
         pipe.unlink()
 
 
-def shown(values: Sequence[float], unit: str) -> str:
-    """Median and quartiles, and the mean, which holds what happens in few blocks only."""
-    low, _, high = statistics.quantiles(values, n=4)
-    middle, mean = statistics.median(values), statistics.fmean(values)
-    return f"{middle:8.2f} {unit}   quartiles {low:.2f} to {high:.2f}, mean {mean:.2f}, n {len(values)}"
-
-
 def bench_launch(bench: Bench) -> None:
     generator = random.Random(0)
     repeats, rounds = (1, 100) if bench.quick else (5, 400)
@@ -292,10 +307,10 @@ def bench_launch(bench: Bench) -> None:
                     times[name].append(arm.block_ns() / 1e3 / BLOCK_LAUNCHES)
         base = statistics.median(times["bare"])
         print(f"launch, processes {repeat + 1} of {repeats}")
-        print("  bare           ", shown(times["bare"], "us"))
-        for name, label in (("other", "bare - bare    "), ("recorded", "recorded - bare")):
+        bench.show("launch", "bare", times["bare"], "us")
+        for name in ("other", "recorded"):
             added = [b - a for a, b in zip(times["bare"], times[name], strict=True)]
-            print(f"  {label} ", shown(added, "us"), f"= {statistics.median(added) / base:+.1%}")
+            bench.show("launch", f"{'bare' if name == 'other' else name} - bare", added, "us", base)
     print("  wanted: at most 5 % or 1.5 us, whichever is larger")
 
 
@@ -314,11 +329,11 @@ def bench_build(bench: Bench) -> None:
             spent[name] = json.loads(answer.read_text(encoding="ascii").splitlines()[0])  # of the cold run
         rows.append((spent["bare"], spent["recorded"]))
     print(f"build of {modules} small modules in one cold process")
-    for position, label in enumerate(("wall", "CPU ")):
+    for position, label in enumerate(("wall", "CPU")):
         base = statistics.median(bare[position] for bare, _ in rows)
         added = [recorded[position] - bare[position] for bare, recorded in rows]
-        print(f"  {label} bare           ", shown([bare[position] for bare, _ in rows], "ms"))
-        print(f"  {label} recorded - bare", shown(added, "ms"), f"= {statistics.median(added) / base:+.1%}")
+        bench.show("build", f"{label} bare", [bare[position] for bare, _ in rows], "ms")
+        bench.show("build", f"{label} recorded - bare", added, "ms", base)
     print("  wanted: at most 3 %")
 
 
@@ -333,6 +348,11 @@ def bench_memory(bench: Bench) -> None:
     print(f"memory, {launches:,} launches of a periodic program")
     print(f"  resident memory grew by {growth['bare'] / 1e6:.2f} MB bare, {growth['recorded'] / 1e6:.2f} MB recorded")
     print(f"  report of a cold and a warm run: {bench.report_path.stat().st_size:,} bytes")
+    for name, grown in growth.items():
+        bench.keep("memory", f"{launches:,} launches, growth {name}", grown / 1e6, "MB")
+    bench.keep(
+        "memory", f"{launches:,} launches, report of a cold and a warm run", bench.report_path.stat().st_size, "bytes"
+    )
     print("  wanted: at most 5 MB more, at most 1,000,000 bytes")
 
 
@@ -341,8 +361,8 @@ def bench_startup(bench: Bench) -> None:
     call(bench.measured(bench.worker("starting", "10" if bench.quick else "100", answer)))
     rows = json.loads(answer.read_text(encoding="ascii"))
     print("startup of a Python that never imports Warp")
-    print("  bare           ", shown([bare for bare, _ in rows], "ms"))
-    print("  recorded - bare", shown([recorded - bare for bare, recorded in rows], "ms"))
+    bench.show("startup", "bare", [bare for bare, _ in rows], "ms")
+    bench.show("startup", "recorded - bare", [recorded - bare for bare, recorded in rows], "ms")
     print("  wanted: at most 5 ms")
 
 
@@ -356,8 +376,8 @@ def bench_own_time(bench: Bench) -> None:
     few, many = 1, 3 if bench.quick else 11
     rounds = [(beyond_ms(few), beyond_ms(many)) for _ in range(2 if bench.quick else 5)]
     print("own time of the probe, beyond the runs of a command that does nothing")
-    print("  each sample", shown([(b - a) / (many - few) for a, b in rounds], "ms"))
-    print("  one sample and all that is done once", shown([a for a, _ in rounds], "ms"))
+    bench.show("own-time", "each sample", [(b - a) / (many - few) for a, b in rounds], "ms")
+    bench.show("own-time", "one sample and all that is done once", [a for a, _ in rounds], "ms")
     print("  wanted: at most 300 ms a sample")
 
 
@@ -377,14 +397,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target-python", default=sys.executable, help="the Python of the measured processes")
     parser.add_argument("--quick", action="store_true", help="few samples: to see that it runs")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
     parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure (default: all)")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.names) - set(BENCHES))
     if unknown:
         parser.error(f"no benchmark {unknown[0]}; there are {', '.join(BENCHES)}")
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        bench = Bench(arguments.target_python, Path(folder), arguments.quick)
         for name in arguments.names or BENCHES:
-            BENCHES[name](Bench(arguments.target_python, Path(folder), arguments.quick))
+            BENCHES[name](bench)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(bench.figures, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

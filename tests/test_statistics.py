@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 import warp_compile_probe as probe
+from false_alarms import share_of_verdicts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_builder import make_environment
@@ -121,27 +122,6 @@ def test_needed_samples_is_more_than_there_are():
 def test_weigh(baseline, candidate, support, p):
     evidence = probe.weigh(probe.timed(baseline), probe.timed(candidate))
     assert (evidence.support, evidence.p) == (probe.Support(support), p)
-
-
-def noise(generator, sigma, *, skewed):
-    """A factor with this relative scatter: normal, or now and then much slower as on a shared machine."""
-    if not skewed:
-        return 1 + generator.gauss(0, sigma)
-    return 1 + sigma * (generator.expovariate(1.0) - 1)
-
-
-def share_of_verdicts(*, sigma, skewed, n, gain=0.0, trials):
-    generator = random.Random(f"{sigma} {skewed} {n} {gain}")
-    improved = regressed = 0
-    for _ in range(trials):
-        before, after = (
-            probe.timed(1_000 * (1 - less) * noise(generator, sigma, skewed=skewed) for _ in range(n))
-            for less in (0.0, gain)
-        )
-        evidence = probe.weigh(before, after)
-        improved += evidence.support is probe.Support.SUPPORTED and evidence.change < 0
-        regressed += evidence.support is probe.Support.SUPPORTED and evidence.change > 0
-    return improved / trials, regressed / trials
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])

@@ -277,6 +277,7 @@ def main() -> int:
     parser.add_argument("--python", default=sys.executable, metavar="PATH", help="the Python with the Warp to measure")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the reports there, and judge those it has")
     parser.add_argument("--echo", action="store_true", help="show the text of each report")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs to run (default: all)")
     options = parser.parse_args()
     warp = warp_release(options.python)
@@ -303,6 +304,11 @@ def main() -> int:
     for mechanism, found, missing, surplus in [*rows, total]:
         precision, recall = share(found, surplus), share(found, missing)
         print(f"{mechanism:24}{found + missing:>10}{found:>8}{surplus:>10}{precision:>11}{recall:>8}")
+    if options.json:
+        names = ("mechanism", "found", "missing", "too_many")
+        figures = [dict(zip(names, row, strict=True)) for row in [*rows, total]]
+        document = {"warp": ".".join(map(str, warp)), "programs": len(programs), "mechanisms": figures}
+        options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     return int(any(outcome.missing or outcome.surplus for outcome in outcomes))
 
 
