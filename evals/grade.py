@@ -875,12 +875,6 @@ def python_version(python: str) -> str:
 
 def provenance(python: str, inputs: Iterable[Path]) -> dict[str, Any]:
     """What results come from: versions, date, machine, git commit, and a digest of the files that they depend on."""
-
-    def git(*words: str) -> str | None:
-        done = subprocess.run(["git", "-C", ROOT, *words], check=False, capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    status = git("status", "--porcelain")
     host = probe.host_environment(str(ROOT))
     cores = probe.plural(host.cores, "core") if host.cores else None
     return {
@@ -890,8 +884,8 @@ def provenance(python: str, inputs: Iterable[Path]) -> dict[str, Any]:
         "python": python_version(python),
         "machine": ", ".join(part for part in (host.cpu_model, cores, host.os, host.architecture) if part),
         "load_average": host.load_average_start,
-        "git_commit": git("rev-parse", "HEAD"),
-        "git_dirty": None if status is None else bool(status),
+        "git_commit": host.git_commit,
+        "git_dirty": host.git_dirty,
         "inputs_sha256": inputs_digest(inputs),
     }
 

@@ -10,7 +10,7 @@ The agent is any command; it runs there without a shell, {prompt_file} and {work
 
 What is graded, by program:
   a task with a fixture       the points of the fixture, as evals/grade.py grades them
-  another one for the skill   script-run: the skill's script was started (only with the skill)
+  another one for the skill   script-run: the skill's script was started (only with the skill, where it is expected)
   a near miss                 script-not-run: it was not (only with the skill); files-unchanged: the files given are
                               byte for byte as they were
 The staged copy of the script notes each start in a file beside the folder; it is otherwise the script. What the agent
@@ -247,7 +247,7 @@ def grade_without_fixture(task: Task, staged: Staged, *, by_agent: bool) -> tupl
     """Whether the skill's script was started where it should be, and files were left alone where they should be."""
     points = []
     started = staged.script_starts
-    if staged.starts is not None and by_agent:
+    if staged.starts is not None and by_agent and (task.expected_script or not task.should_trigger):
         id_ = "script-run" if task.should_trigger else "script-not-run"
         points.append(
             grade.decided(
