@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "warp_compile_probe.py"
 PROGRAMS = ROOT / "tests" / "programs"
 
-sys.path.insert(0, str(SCRIPT.parent))
+sys.path[:0] = [str(SCRIPT.parent), str(ROOT / "evals")]
 
 import warp_compile_probe as probe  # noqa: E402
 
