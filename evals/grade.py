@@ -48,6 +48,7 @@ sys.path.insert(0, str(SCRIPT.parent))
 import warp_compile_probe as probe  # noqa: E402
 
 CPU = "cpu"
+CUDA = "cuda"
 NOT_STAGED = shutil.ignore_patterns(".git", ".venv", "__pycache__", "node_modules")
 FACTS = (
     "builds", "generated_source_bytes", "identities", "lto_artifacts", "modules", "rebuilds", "variants", "warm_builds",
@@ -106,12 +107,23 @@ class HashRule:
 
 
 @dataclass(frozen=True)
+class DeviceRule:
+    """Something that only a CUDA device can show; said, and left to a reader who has one."""
+
+    text: str
+
+
+Rule = FactRule | FindingRule | HashRule | DeviceRule
+
+
+@dataclass(frozen=True)
 class PointRule:
-    """A point of a fixture: its id, where it is checked (`cpu` or an architecture such as `sm_90`), and what holds."""
+    """A point of a fixture: its id, where it is checked (`cpu`, an architecture such as `sm_90`, or `cuda` for a device
+    that this grader never uses), and what holds."""
 
     id: str
     on: str
-    rule: FactRule | FindingRule | HashRule
+    rule: Rule
 
 
 @dataclass(frozen=True)
@@ -152,7 +164,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def read_rule(rest: dict[str, Any], where: str) -> FactRule | FindingRule | HashRule:
+def read_rule(rest: dict[str, Any], where: str) -> Rule:
     """What a point asks for. Raises GradeError."""
     kinds = set(rest)
     if "fact" in kinds and kinds <= {"fact", "at_most", "at_least"} and len(kinds) > 1:
@@ -181,8 +193,10 @@ def read_point(value: Any, offline: Sequence[str], where: str) -> PointRule:
     if True in value:
         raise GradeError(f'{where}: write "on" in quotes; YAML reads the bare word as true')
     on = value.get("on")
+    if on == CUDA and isinstance(value.get("text"), str):
+        return PointRule(value["id"], CUDA, DeviceRule(value["text"]))
     if on not in (CPU, *(f"sm_{arch}" for arch in offline)):
-        raise GradeError(f"{where}: on is cpu, or sm_ARCH with ARCH among offline, not {on!r}")
+        raise GradeError(f"{where}: on is cpu, sm_ARCH with ARCH among offline, or cuda with a text, not {on!r}")
     return PointRule(value["id"], on, read_rule({key: value[key] for key in value if key not in ("id", "on")}, where))
 
 
@@ -321,7 +335,8 @@ class Point:
     def line(self) -> str:
         """The point as one line of text."""
         if self.status is Status.NOT_CHECKED:
-            return f"{self.status.value} ({self.evidence})  {self.id}"
+            reason, colon, text = self.evidence.partition(":")
+            return f"{self.status.value} ({reason})  {self.id}{colon}{text}"
         return f"{self.status.value}  {self.id}: {self.evidence}"
 
 
@@ -367,11 +382,13 @@ def evaluate(fixture: Fixture, baseline: Seen, candidate: Seen, *, offline: bool
         comparisons = {place: probe.compare_reports(*pair) for place, pair in arms.items()}
         points += [topology_point(comparisons), kernel_names_point(comparisons)]
         for rule in fixture.points:
-            if rule.on in arms:
+            if isinstance(rule.rule, DeviceRule):
+                points.append(Point(rule.id, rule.on, Status.NOT_CHECKED, f"{NEEDS_CUDA}: {rule.rule.text}"))
+            elif rule.on not in arms:
+                points.append(Point(rule.id, rule.on, Status.NOT_CHECKED, NEEDS_CUDA))
+            else:
                 holds, evidence = judge_rule(rule.rule, *arms[rule.on])
                 points.append(decided(holds, rule.id, rule.on, evidence))
-            else:
-                points.append(Point(rule.id, rule.on, Status.NOT_CHECKED, NEEDS_CUDA))
     return (*points, *check_points(fixture, baseline.check, candidate.check), outside_src_point(baseline, candidate))
 
 

@@ -220,6 +220,12 @@ def test_what_holds_on_the_cpu_may_fail_on_an_architecture():
     assert [item.line for item in unchecked] == ["not checked (needs CUDA)  p"]
 
 
+def test_what_only_a_device_can_show_is_said_and_not_checked():
+    fixture = config(points=[{"id": "p", "on": "cuda", "text": "The loads overlap."}])
+    points = grade.evaluate(fixture, seen(make_report()), seen(make_report()), offline=True)
+    assert [item.line for item in points if item.id == "p"] == ["not checked (needs CUDA)  p: The loads overlap."]
+
+
 # -- solutions --------------------------------------------------------------------------------------------------------
 
 
