@@ -650,7 +650,7 @@ class Grader:
         return [self.python if first in ("python", "python3") else first, *rest]
 
     def _probe(self, words: Sequence[str], fixture: Fixture, private: Path, cwd: Path | None = None) -> Done:
-        argv = [sys.executable, SCRIPT, *words, *self._common_options(fixture), "--", *self._command(fixture)]
+        argv = [sys.executable, str(SCRIPT), *words, *self._common_options(fixture), "--", *self._command(fixture)]
         done = run_bounded(argv, cwd=cwd or self.scratch, env=self.environment(private), timeout_s=None, into=private)
         if done.code not in MEASURED | COMMAND_FAILED:
             raise GradeError(f"{fixture.name}: {words[0]} ended with exit code {done.code}: {last_line(done.stderr)}")

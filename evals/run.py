@@ -78,12 +78,7 @@ def read_tasks(evals: Path) -> dict[str, Task]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         tasks = [
-            Task(
-                **{
-                    field.name: tuple(item[field.name]) if isinstance(item[field.name], list) else item[field.name]
-                    for field in dataclasses.fields(Task)
-                }
-            )
+            Task(**{**item, "files": tuple(item["files"]), "assertions": tuple(item["assertions"])})
             for item in document["evals"]
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -197,7 +192,7 @@ class Runner:
             start = time.monotonic()
             done = self._let_work(task, staged, out)
             wall_s = time.monotonic() - start
-            points = self.grade(task, staged, Path(scratch) / "grading")
+            points = self._points(task, staged, Path(scratch) / "grading")
             shutil.copytree(staged.workdir, out / "work", symlinks=True, ignore=grade.NOT_STAGED)
             shutil.copy2(staged.prompt_file, out)
             starts = staged.script_starts
@@ -233,7 +228,7 @@ class Runner:
         argv = fill_in(self.agent, staged)
         return grade.run_bounded(argv, cwd=staged.workdir, env=env, timeout_s=self.timeout_s, into=out)
 
-    def grade(self, task: Task, staged: Staged, scratch: Path) -> tuple[Point, ...]:
+    def _points(self, task: Task, staged: Staged, scratch: Path) -> tuple[Point, ...]:
         """The points of what an agent left. Raises GradeError."""
         fixture = task.fixture(self.fixtures)
         if fixture is not None:
