@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import grade
-from grade import Fixture, GradeError, Grader, probe
+import warp_compile_probe as probe  # found through grade
+from grade import Fixture, GradeError, Grader
 
 TESTS = grade.ROOT / "tests"
 PARTS = ("fixtures", "null", "corpus", "false-alarms", "recorder")
@@ -63,7 +64,9 @@ def fixture_part(fixture: Fixture, evals: Path, python: str, samples: int) -> Pa
             "report_bytes": [(scratch / "reports" / f"{arm}.json").stat().st_size for arm in probe.ARM_NAMES],
             "launches": [report.summary.launches for report in reports if report.summary],
             "arms": {
-                place: comparison_figures(probe.compare_reports(*(grade.at(report, place) for report in reports)))
+                place: comparison_figures(
+                    probe.compare_reports(grade.at(reports[0], place), grade.at(reports[1], place))
+                )
                 for place in (grade.CPU, *fixture.devices)
             },
         }

@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import datetime
 import enum
 import hashlib
 import json
@@ -378,7 +379,7 @@ def evaluate(fixture: Fixture, baseline: Seen, candidate: Seen, *, offline: bool
         unchecked = [("topology", CPU), ("kernel-names", CPU), *((rule.id, rule.on) for rule in fixture.points)]
         points += [Point(id_, on, Status.NOT_CHECKED, "the command failed") for id_, on in unchecked]
     else:
-        arms = {place: tuple(at(report, place) for report in (baseline.report, candidate.report)) for place in places}
+        arms = {place: (at(baseline.report, place), at(candidate.report, place)) for place in places}
         comparisons = {place: probe.compare_reports(*pair) for place, pair in arms.items()}
         points += [topology_point(comparisons), kernel_names_point(comparisons)]
         for rule in fixture.points:
@@ -895,7 +896,7 @@ def provenance(python: str, inputs: Iterable[Path]) -> dict[str, Any]:
     host = probe.host_environment(str(ROOT))
     cores = probe.plural(host.cores, "core") if host.cores else None
     return {
-        "created": probe.datetime.datetime.now(probe.datetime.timezone.utc).isoformat(timespec="seconds"),
+        "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "probe": probe.PROBE_VERSION,
         "warp": warp_version(python),
         "python": python_version(python),

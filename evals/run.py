@@ -39,7 +39,8 @@ from typing import Any
 
 import grade
 import pack
-from grade import Fixture, GradeError, Grader, Point, probe
+import warp_compile_probe as probe  # found through grade
+from grade import Fixture, GradeError, Grader, Point
 
 RESULTS_SCHEMA = f"{pack.SKILL_NAME}/results"
 BUILT_IN = ("reference", "noop")
@@ -271,22 +272,23 @@ def run_all(runner: Runner, tasks: Sequence[Task], repeats: int, out: Path, agen
     inputs += [runner.root / file for task in tasks for file in task.files]
     if runner.with_skill:
         inputs += [runner.root / part for part in SKILL_PARTS]
+    results: list[dict[str, Any]] = []
     document = {
         "schema": RESULTS_SCHEMA,
         "agent": agent,
         "with_skill": runner.with_skill,
         "timeout_s": runner.timeout_s,
         "provenance": grade.provenance(runner.python, set(inputs)),
-        "results": [],
+        "results": results,
     }
     for task in tasks:
         for repeat in range(1, repeats + 1):
             result = runner.run(task, repeat, out / f"{task.id}-{repeat}")
-            document["results"].append(result)
+            results.append(result)
             grade.write_json(str(out / "results.json"), document)
             answer = f"failed: {', '.join(result['failing'])}" if result["failing"] else "passed"
             print(f"{task.id} {repeat}: {answer if result['points'] else 'nothing to grade by program'}", flush=True)
-    return all(result["passed"] for result in document["results"])
+    return all(result["passed"] for result in results)
 
 
 def main(argv: Sequence[str] | None = None, root: Path = grade.ROOT, evals: Path = grade.EVALS) -> int:
