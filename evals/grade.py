@@ -28,6 +28,7 @@ import math
 import os
 import shutil
 import signal
+import site
 import subprocess
 import sys
 import tempfile
@@ -620,7 +621,8 @@ class Grader:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(own)}
         home = private / "home"
         home.mkdir(parents=True, exist_ok=True)
-        return {**kept, "HOME": str(home), "CUDA_VISIBLE_DEVICES": "", "PYTHONDONTWRITEBYTECODE": "1"}
+        python = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUSERBASE": site.getuserbase()}  # packages may be under HOME
+        return {**kept, **python, "HOME": str(home), "CUDA_VISIBLE_DEVICES": ""}
 
     def stage(self, tree: Path, name: str, overlay: Path | None = None) -> Path:
         """A copy of a tree, with the files of a solution laid over it."""
