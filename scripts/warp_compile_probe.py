@@ -628,7 +628,10 @@ class IdentityRecord:
 
 @dataclass(frozen=True)
 class Finding:
-    """A diagnosed mechanism with its evidence; `avoidable_ms` is null where only a measurement can tell."""
+    """A diagnosed mechanism with its evidence; `avoidable_ms` is null where only a measurement can tell.
+
+    `see` names the section of the page about mechanisms, relative to the folder above the script's.
+    """
 
     mechanism: str
     kind: FindingKind
@@ -2981,7 +2984,20 @@ def _finding(
     name, device, block_dim = module
     shown = _limited(evidence)
     text = f"{text} {CONFIRM[mechanism]}"
-    return Finding(mechanism.value, kind, name, device, block_dim, cost_ms, avoidable_ms, shown, where, text, see=None)
+    see = f"{MECHANISMS_PAGE}#{SHARED_SECTIONS.get(mechanism, mechanism.value.lower())}"
+    return Finding(mechanism.value, kind, name, device, block_dim, cost_ms, avoidable_ms, shown, where, text, see)
+
+
+# What a finding means and how to fix it: a page in the folder above the script's. A mechanism has a section of its own,
+# called like it, or shares one.
+MECHANISMS_PAGE = "references/mechanisms.md"
+SHARED_SECTIONS: dict[Mechanism, str] = {
+    Mechanism.CPU_PARALLEL_LOAD: "cs-8",
+    Mechanism.VARIANT_NEVER_LAUNCHED: "never-launched",
+    Mechanism.MODULE_NEVER_LAUNCHED: "never-launched",
+    Mechanism.CACHED_LOAD_COST: "warm-costs",
+    Mechanism.HASHING_COST: "warm-costs",
+}
 
 
 # The measurement that would confirm a finding, or show that it was none.
@@ -5335,6 +5351,9 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
         evidence, rest = _shown(finding.evidence, min(5, rows // 2), "lines of evidence")
         lines += [f"     - {_from_here(line, report)}" for line in evidence]
         lines += [f"   {line}" for line in rest]
+    sections = ", ".join(dict.fromkeys(finding.see for finding in shown if finding.see))
+    pointer = f"Why, and how to fix: {sections.replace(f', {MECHANISMS_PAGE}#', ', #')}"
+    lines += _wrapped(pointer, "  ", 3) if sections else []
     return lines + more
 
 

@@ -238,6 +238,12 @@ def test_findings_with_cost_place_and_evidence():
     )
     assert "     at sim.py:77 in step" in lines[start:]
     assert f"     - build 2 of 2: hash {digest('b')[:7]}, 300 ms, asked for at sim.py:77 in step" in lines[start:]
+    assert "  Why, and how to fix: references/mechanisms.md#rebuild" in lines[start:]
+
+
+def test_findings_of_several_kinds_point_to_a_section_each():
+    lines = lines_of(report(*samples(*(load(str(n), thread=n) for n in range(3)))))
+    assert "  Why, and how to fix: references/mechanisms.md#cs-8, #builds-overlapped" in lines
 
 
 def test_no_finding_is_said_in_words():
