@@ -28,6 +28,10 @@ import warp_compile_probe as probe  # found through grade
 from grade import Fixture, GradeError, Grader
 
 TESTS = grade.ROOT / "tests"
+sys.path.insert(0, str(TESTS))
+
+import simulate_verdicts  # noqa: E402
+
 PARTS = ("fixtures", "null", "corpus", "false-alarms", "recorder")
 TIMED = ("cold_module_ms", "compile_elapsed_ms", "warm_module_ms")
 State = dict[str, dict[str, Any]]
@@ -132,7 +136,7 @@ def make_parts(fixtures: Sequence[Fixture], evals: Path, python: str, samples: i
         "fixtures": [fixture_part(fixture, evals, python, samples) for fixture in fixtures],
         "null": [null_part(quiet, evals, python, max(5, samples))],
         "corpus": [script_part("corpus", TESTS / "corpus" / "run.py", [*corpus, grade.SCRIPT], ["--python", python])],
-        "false-alarms": [script_part("false-alarms", TESTS / "false_alarms.py", [grade.SCRIPT], [])],
+        "false-alarms": [script_part("false-alarms", TESTS / "simulate_verdicts.py", [grade.SCRIPT], [])],
         "recorder": [script_part("recorder", TESTS / "bench_recorder.py", [grade.SCRIPT], ["--target-python", python])],
     }
 
@@ -286,27 +290,18 @@ def render_null(data: Any) -> list[str]:
 
 def render_false_alarms(data: Any) -> list[str]:
     """The simulation."""
+    found = [simulate_verdicts.Row(**{**row, "found": tuple(row["found"])}) for row in data]
     lines = [
         "## False alarms and found gains, by simulation",
         "",
         (
-            f"`python tests/false_alarms.py`: arms drawn at random and judged as `compare` judges them,"
-            f" {data[0]['trials']:,} trials a row. Where the gain is 0 %, both answers are wrong; a gain must be called"
-            " `improved`. Skewed noise is that of a shared machine: now and then much slower."
+            f"`python tests/simulate_verdicts.py`: arms drawn at random and judged as `compare` judges them,"
+            f" {found[0].trials:,} trials a figure. The band alone is how often a judgement without the rank test would"
+            " call identical code changed."
         ),
         "",
     ]
-    rows = [
-        [
-            f"gain {percent(row['gain'], 0)}, {'skewed' if row['skewed'] else 'normal'} noise",
-            percent(row["sigma"], 0),
-            row["n"],
-            percent(row["improved"], 2),
-            percent(row["regressed"], 2),
-        ]
-        for row in data
-    ]
-    return lines + table(("what is drawn", "scatter", "n", "improved", "regressed"), rows)
+    return lines + table(simulate_verdicts.HEADER, [row.cells() for row in found])
 
 
 def render_corpus(data: Any) -> list[str]:

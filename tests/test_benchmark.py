@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
 
 import benchmark
-import false_alarms
 import grade
 import pytest
+import simulate_verdicts
 import warp_compile_probe as probe
 from conftest import ROOT
 from report_builder import Module, Proc, make_report
@@ -55,7 +56,7 @@ def small_state():
     mechanism = {"mechanism": "CS-1", "found": 3, "missing": 1, "too_many": 0}
     return {
         "corpus": part({"warp": "1.19.0", "programs": 4, "mechanisms": [mechanism]}),
-        "false-alarms": part(false_alarms.rows(20)),
+        "false-alarms": part([dataclasses.asdict(row) for row in simulate_verdicts.rows(20)]),
         "fixture-one": part(fixture_data()),
         "fixture-two": part(fixture_data(("cpu", "sm_90"))),
         "null": part(null_data()),

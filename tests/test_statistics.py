@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import pytest
 import warp_compile_probe as probe
-from false_alarms import share_of_verdicts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_builder import make_environment
+from simulate_verdicts import share_of_verdicts
 
 samples = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=5)
 
