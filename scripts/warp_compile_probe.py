@@ -7350,9 +7350,10 @@ class Recorder:
     def mark_loss(self) -> None:
         """Say that lines are lost where not one more can be written: an empty file needs no room on the disk."""
         try:
-            os.close(os.open(self.base + ".lost", os.O_WRONLY | os.O_CREAT, 0o600))
+            descriptor = os.open(self.base + ".lost", os.O_WRONLY | os.O_CREAT, 0o600)
         except OSError:
-            pass  # no descriptor is left, or another root directory: `finish` may still say it
+            return  # no descriptor is left, or another root directory: `finish` may still say it
+        os.close(descriptor)
 
     def note_error(self, what: str, error: BaseException) -> None:
         """A hook failed: written down, never raised in the target."""
@@ -10791,12 +10792,14 @@ class Workspace:
         self.source = os.path.join(self.root, "recorder.py")
         self.code = os.path.join(self.root, "code")
         self.cleanups: list[Callable[[], None]] = []
+        self.made = False
         self.lock: int | None = None
 
     def prepare(self) -> None:
         """Make the directory, write the recorder, and compile it for interpreters of this version."""
         try:
             os.mkdir(self.root, 0o700)
+            self.made = True
             self.lock = os.open(os.path.join(self.root, "lock"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
             raise InputError(
@@ -10813,7 +10816,8 @@ class Workspace:
     def remove(self) -> None:
         for cleanup in self.cleanups:
             cleanup()
-        remove_tree(self.root)
+        if self.made:
+            remove_tree(self.root)
         if self.lock is not None:
             os.close(self.lock)
 
@@ -11034,7 +11038,7 @@ TOOK = re.compile(rb"took [0-9.]+ ms")
 
 
 def may_be_warps(block: bytes) -> bool:
-    """Whether own_output could act on a line. Plain searches, since alternatives in a pattern take ten times as long."""
+    """Whether own_output could act on a line. Plain searches: a pattern of alternatives takes several times as long."""
     if any(word in block for word in WARP_WORDS):
         return True
     blank = block[:1] in (b" ", b"\t") or b"\n " in block or b"\n\t" in block
@@ -12089,8 +12093,8 @@ def cpu_model() -> str | None:
 
 
 def git_state(cwd: str) -> tuple[str | None, bool | None]:
-    """The commit of cwd's working tree and whether it has uncommitted changes; (None, None) outside of one. Nothing
-    that the tree's configuration names is run."""
+    """The commit of cwd's working tree and whether it has uncommitted changes; (None, None) outside of one. No
+    file system monitor that its configuration names is run."""
 
     def ask(*words: str) -> str | None:
         try:

@@ -13,7 +13,7 @@ import time
 
 import pytest
 import warp_compile_probe as probe
-from conftest import SCRIPT, is_alive
+from conftest import PROGRAMS, SCRIPT, is_alive, read_truth
 from recorded import launch_table
 from stubbed import cold, gaps
 
@@ -557,3 +557,27 @@ def test_a_young_or_foreign_folder_is_left_alone(measure, tmp_path):
         path.name for path in (young, unlocked, linked, elsewhere)
     )
     assert (elsewhere / "lock").exists()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Other frameworks that call kernels
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.warp(since="1.12")
+def test_memory_of_torch(measure, needs_in_target, target):
+    needs_in_target("torch")
+    measured = measure("torch_interop.py")
+    truth = read_truth(PROGRAMS / "torch_interop.py", target.warp)
+    assert gaps(measured) == []
+    assert (measured.report.summary.builds, measured.report.summary.launches) == (truth.builds, truth.launches)
+
+
+@pytest.mark.warp(since="1.19")
+def test_callbacks_of_jax(measure, needs_in_target, target):
+    """JAX calls Warp from native code, without `wp.launch`."""
+    needs_in_target("jax")
+    measured = measure("jax_kernel.py")
+    truth = read_truth(PROGRAMS / "jax_kernel.py", target.warp)
+    assert gaps(measured) == []
+    assert (measured.report.summary.builds, measured.report.summary.launches) == (truth.builds, truth.launches)
