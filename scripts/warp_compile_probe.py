@@ -47,6 +47,7 @@ import dataclasses
 import datetime
 import difflib
 import enum
+import errno
 import functools
 import hashlib
 import heapq
@@ -65,6 +66,7 @@ import re
 import shlex
 import shutil
 import signal
+import stat
 import statistics
 import subprocess
 import sys
@@ -7292,6 +7294,7 @@ class Recorder:
         self.pending_states: dict[str, dict[str, Any]] = {}
         self.written: set[str] = set()
         self.twins: list[Twin] = []
+        self.warp_was_followed = False
         self.begin("exec")
 
     def begin(self, how: str) -> None:
@@ -7344,6 +7347,16 @@ class Recorder:
             written = 0  # a full disk, no descriptor left, a root directory of the program's own
         if written != len(data):
             self.lost_lines += 1
+            if self.lost_lines == 1:
+                self.mark_loss()
+
+    def mark_loss(self) -> None:
+        """Say that lines are lost where not one more can be written: an empty file needs no room on the disk."""
+        try:
+            descriptor = os.open(self.base + ".lost", os.O_WRONLY | os.O_CREAT, 0o600)
+        except OSError:
+            return  # no descriptor is left, or another root directory: `finish` may still say it
+        os.close(descriptor)
 
     def note_error(self, what: str, error: BaseException) -> None:
         """A hook failed: written down, never raised in the target."""
@@ -7359,6 +7372,8 @@ class Recorder:
         for stream in list(self.streams.values()):
             if not stream.mapped:
                 stream.flush()
+        if not self.warp_was_followed and not {"warp._src.context", "warp.context"}.isdisjoint(sys.modules):
+            self.note_error("import of Warp", LookupError("the recorder's finder was not asked for it"))
         if self.lost_lines:
             self.emit({"t": "error", "text": f"{self.lost_lines} lines of the record could not be written"})
         self.emit(
@@ -7432,7 +7447,7 @@ class Recorder:
 
         def make_exit(original: Any) -> Any:
             def _exit(status: Any) -> Any:
-                self.finish("os._exit", status if isinstance(status, int) else None)
+                self.finish("os._exit", int(status) if isinstance(status, int) else None)
                 return original(status)
 
             return _exit
@@ -7515,6 +7530,12 @@ class Recorder:
                     return outer
                 outer = outer.f_back
         return None
+
+    @staticmethod
+    def workers_of(preload: Any) -> int | None:
+        """The number of workers that a force_load was asked for, if any."""
+        workers = preload.f_locals.get("max_workers")
+        return None if workers is None else int(workers)
 
     def thread_index(self) -> int:
         """A small number for this thread."""
@@ -7678,7 +7699,7 @@ class Recorder:
                 "kind": "aot" if names.get("binary_path") else "jit",
                 "site": site or self.site(preload),
                 # Warp loads a single module, or with one worker, on the calling thread.
-                "workers": None if preload is None else 1 if site else preload.f_locals.get("max_workers"),
+                "workers": None if preload is None else 1 if site else self.workers_of(preload),
                 "hash_ns": self.take_hash_time(digest),
                 **self.circumstances(names["self"]),
             }
@@ -7781,7 +7802,7 @@ class Recorder:
                     "name": module.name,
                     "hash": None,
                     "device": f"sm_{arch}" if device is None and arch else str(device),
-                    "block_dim": block_dim,
+                    "block_dim": None if block_dim is None else int(block_dim),
                     "kind": "aot",
                     "site": self.site(sys._getframe(2)),
                     "workers": None,
@@ -9202,7 +9223,7 @@ class OfflineRecorder(Recorder):
                 "block_dim": block_dim,
                 "kind": "offline",
                 "site": site or self.site(preload),
-                "workers": None if preload is None else preload.f_locals.get("max_workers"),
+                "workers": None if preload is None else self.workers_of(preload),
                 "hash_ns": self.take_hash_time(digest),
                 **self.circumstances(module),
             }
@@ -9266,6 +9287,7 @@ class Finder:
 
         def exec_module(module: Any) -> None:
             start = time.monotonic_ns()
+            recorder.warp_was_followed = True
             del loader.exec_module
             original(module)
             try:
@@ -9451,9 +9473,14 @@ def normal_source(source: str) -> str:
     """A function's source without its name, decorators, annotations, docstring, comments and layout."""
     try:
         (node,) = ast.parse(textwrap.dedent(source)).body
-    except (SyntaxError, ValueError):
-        # A snippet of native code, or a syntax newer than this Python's.
+        return definition_text(node)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # A snippet of native code, a syntax newer than this Python's, or an expression too deep for it.
         return re.sub(r"^\s*(@.*\n\s*)*def\s+\w+", "def", source)
+
+
+def definition_text(node: ast.stmt) -> str:
+    """The text of a statement; of a definition without its name, decorators, annotations and docstring."""
     if not isinstance(node, ast.FunctionDef):
         return tree_text(node)
     for argument in ast.walk(node.args):
@@ -9785,6 +9812,185 @@ def function_site(digest: str, catalog: Catalog) -> Site | None:
     return None if text is None else Site(text.file, text.line, text.name)
 
 
+MAX_RECORD_LINE_BYTES = 1 << 26
+MAX_RECORD_BYTES = 1 << 30
+MAX_PACKED_LAUNCHES = 1 << 24  # of one flushed piece, or one graph
+
+SITE = tuple[str, int, str]
+TYPED_TEXTS = list[tuple[str, str]]
+NAMED_TEXTS = dict[str, str]
+
+# The keys of each kind of line that the recorder writes, with the types of their values; a tuple stands for a list of
+# just these items, [X] for a list of objects. The measured program could write into the records too, and a kill or a
+# full disk tears them: a line that is not like this is not read, so that whatever reads on needs no doubts.
+RECORD_LINES: dict[str, tuple[dict[str, Any], ...]] = {
+    "start": (
+        {
+            "at": int,
+            "pid": int,
+            "parent": str | None,
+            "how": str,
+            "argv": list[str],
+            "executable": str,
+            "python": str,
+        },
+    ),
+    "end": ({"at": int, "how": ProcessEnd, "code": int | None, "total_hash_ns": int, "total_hashings": int},),
+    "revived": ({"at": int},),
+    "birth": ({"at": int, "pid": int, "argv": list[str], "injected": bool},),
+    "error": ({"text": str},),
+    "set": ({"name": str, "before": str, "after": str},),
+    "unset": ({"text": str},),
+    "tape": ({},),
+    "warp": ({"start": int, "end": int, "version": str, "missing": list[str]},),
+    "init": (
+        {
+            "start": int,
+            "end": int,
+            "devices": list[tuple[str, str, int | None]],
+            "toolkit": str | None,
+            "driver": str | None,
+            "cuda_archs": list[int],
+        },
+    ),
+    "config": ({"name": str, "before": str, "after": str, "at": int, "site": SITE | None},),
+    "cache": ({"kind": CacheEventKind, "at": int, "path": str | None, "site": SITE | None},),
+    "made": ({"paths": list[str]},),
+    "load": (
+        {
+            "name": str,
+            "hash": str | None,
+            "device": str,
+            "block_dim": int | None,
+            "status": Status,
+            "kind": LoadKind,
+            "thread": int,
+            "start": int,
+            "end": int,
+            "hash_ns": int,
+            "total_hash_ns": int,
+            "total_hashings": int,
+            "phases": {"codegen": int, "lto": int, "native": int, "install": int, "load": int},
+            "header": int | None,
+            "source_bytes": int,
+            "lto": [{"symbol": str, "bytes": int, "ns": int, "adjoint": bool}],
+            "site": SITE | None,
+            "options_site": SITE | None,
+            "workers": int | None,
+            "in_capture": bool,
+            "unreached": list[tuple[str, str, str]],
+            "error": str | None,
+        },
+    ),
+    "hooks": (
+        {
+            "number": int,
+            "key": str,
+            "module": str,
+            "hash": str,
+            "device": str,
+            "block_dim": int,
+            "digest": str | None,
+            "args": list[str],
+            "lost": bool,
+        },
+    ),
+    "launch": (
+        {"number": int, "kernel": int | None, "dim": list[int] | None, "adjoint": bool},
+        {
+            "number": int,
+            "kernel": int | None,
+            "dim": list[int] | None,
+            "adjoint": bool,
+            "offline": tuple[str, str, int],
+        },
+        {"number": int, "graph": str, "unknown": bool},
+        {"number": int, "special": str},
+    ),
+    "ids": ({"thread": int, "sequence": int, "z": str},),
+    "adjoint": (
+        {
+            "digest": str,
+            "file": str,
+            "line": int,
+            "name": str,
+            "source": str,
+            "args": list[tuple[str, str, str]],
+            "constants": NAMED_TEXTS,
+            "types": TYPED_TEXTS,
+            "statics": TYPED_TEXTS,
+            "calls": list[str],
+            "functions": NAMED_TEXTS,
+        },
+    ),
+    "kernel": (
+        {
+            "digest": str,
+            "key": str,
+            "module": str,
+            "site": SITE,
+            "adjoint": str | None,
+            "options": NAMED_TEXTS,
+            "overload": bool,
+        },
+    ),
+    "function": ({"digest": str, "key": str, "module": str | None, "adjoints": list[str], "snippets": list[str]},),
+    "state": (
+        {
+            "digest": str,
+            "options": NAMED_TEXTS,
+            "kernels": list[str],
+            "generics": list[str],
+            "functions": NAMED_TEXTS,
+        },
+    ),
+}
+
+
+def fits(kind: Any, value: Any) -> bool:
+    """Whether parsed JSON has the type that RECORD_LINES names."""
+    if isinstance(kind, dict):
+        return (
+            isinstance(value, dict) and kind.keys() == value.keys() and all(fits(kind[key], value[key]) for key in kind)
+        )
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(fits(kind[0], item) for item in value)
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return any(fits(option, value) for option in inner)
+    if origin is list:
+        return isinstance(value, list) and all(fits(inner[0], item) for item in value)
+    if origin is tuple:
+        return isinstance(value, list) and len(value) == len(inner) and all(map(fits, inner, value))
+    if origin is dict:
+        return isinstance(value, dict) and all(fits(inner[1], item) for item in value.values())
+    if issubclass(kind, enum.Enum):
+        return value in [member.value for member in kind]
+    return type(value) is kind and (kind is not int or abs(value) < 1 << 63)
+
+
+def record_line(raw: bytes) -> tuple[str, dict[str, Any]]:
+    """The kind and the values of one line of a record. Raises ValueError for what the recorder does not write."""
+    try:
+        line = json.loads(raw)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    kind = line.pop("t", None) if isinstance(line, dict) else None
+    if not isinstance(kind, str) or not any(fits(shape, line) for shape in RECORD_LINES.get(kind, ())):
+        raise ValueError("not a line of the recorder")
+    return kind, line
+
+
+def open_record(path: str) -> IO[bytes]:
+    """Open a file in a directory that the program can write to: no link is followed and no pipe waited for. Raises
+    OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
 @dataclass
 class RecordFile:
     """The lines of one process's record file, sorted by kind; `truncated` if a line could not be read."""
@@ -9809,17 +10015,25 @@ def read_record_file(path: str, catalog: Catalog, private: Sequence[str]) -> Rec
     prefixes = [json.dumps(folder + os.sep)[1:-1].encode() for folder in private]
     lines: dict[str, list[dict[str, Any]]] = {}
     truncated = False
-    with open(path, "rb") as file:
-        for raw in file:
-            try:
-                line = json.loads(functools.reduce(lambda text, prefix: text.replace(prefix, b""), prefixes, raw))
-                kind = line["t"]
+    try:
+        with open_record(path) as file:
+            while raw := file.readline(MAX_RECORD_LINE_BYTES):
+                if file.tell() > MAX_RECORD_BYTES:
+                    truncated = True
+                    break
+                try:
+                    kind, line = record_line(
+                        functools.reduce(lambda text, prefix: text.replace(prefix, b""), prefixes, raw)
+                    )
+                except ValueError:
+                    truncated = True
+                    continue
                 if kind in ("adjoint", "kernel", "function", "state"):
                     catalog.add(kind, line["digest"], line)
                 else:
                     lines.setdefault(kind, []).append(line)
-            except (ValueError, KeyError, TypeError):
-                truncated = True
+    except OSError:
+        return None
     if "start" not in lines:
         return None
     return RecordFile(os.path.basename(path)[: -len(".rec")], lines, truncated)
@@ -9833,6 +10047,15 @@ def birth_of(file: RecordFile, parent: RecordFile | None) -> dict[str, Any] | No
     start = file.start
     births = [line for line in parent.of("birth") if line["pid"] == start["pid"] and line["at"] <= start["at"]]
     return max(births, key=operator.itemgetter("at"), default=None)
+
+
+def forget_later_parents(files: list[RecordFile]) -> None:
+    """Leave only parents that started before their children, as all do: a damaged record must not close a circle."""
+    by_name = {file.name: file for file in files}
+    for file in files:
+        parent = by_name.get(file.start["parent"])
+        if parent is not None and parent.start["at"] >= file.start["at"]:
+            file.start["parent"] = None
 
 
 def without_momentary(files: list[RecordFile]) -> list[RecordFile]:
@@ -9871,8 +10094,15 @@ def process_paths(files: list[RecordFile]) -> dict[str, str]:
 
 
 def unpack(packed: str) -> array[int]:
-    """The inverse of the recorder's `pack`."""
-    return array("I", zlib.decompress(base64.b64decode(packed)))
+    """The inverse of the recorder's `pack`. Raises ValueError for what that did not make."""
+    decoder = zlib.decompressobj()
+    try:
+        data = decoder.decompress(base64.b64decode(packed, validate=True), 4 * MAX_PACKED_LAUNCHES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not decoder.eof:
+        raise ValueError("cut off, or too long")
+    return array("I", data)
 
 
 class LaunchReader:
@@ -9922,8 +10152,18 @@ class LaunchReader:
         line = self.launch_lines.get(number, {"special": "unknown"})
         if line.get("special") == "graph" or line.get("unknown"):
             self.unseen.add(number)
-        if "graph" in line:
-            return array("I", itertools.chain.from_iterable(map(self._meaning, unpack(line["graph"]))))
+        if "graph" not in line:
+            return self._single(number, line)
+        try:
+            content = unpack(line["graph"])
+        except ValueError:
+            self.unseen.add(number)
+            return array("I")
+        singles = {inner: self._single(inner, self.launch_lines.get(inner, {})) for inner in set(content)}
+        return array("I", itertools.chain.from_iterable(map(singles.__getitem__, content)))
+
+    def _single(self, number: int, line: dict[str, Any]) -> array[int]:
+        """The index of one launch of a kernel; none where the kernel is not known."""
         hooks = line.get("kernel") or 0
         if hooks not in self.hooks_lines:
             if line.get("special") != "graph":
@@ -9960,22 +10200,31 @@ class LaunchReader:
 
     def _threads(self) -> list[int]:
         found = {line["thread"] for line in self.file.of("ids")}
-        prefix = self.file.name + "."
         for name in os.listdir(self.folder):
-            if name.startswith(prefix) and name.endswith(".ids"):
-                found.add(int(name[len(prefix) : -len(".ids")]))
+            buffer = re.fullmatch(rf"{re.escape(self.file.name)}\.([0-9]{{1,9}})\.ids", name)
+            if buffer:
+                found.add(int(buffer[1]))
         return sorted(found)
 
     def _thread_ids(self, thread: int) -> array[int]:
         """All numbers of a thread: the flushed pieces, then what is left in the mapped buffer."""
-        pieces = {line["sequence"]: line["z"] for line in self.file.of("ids") if line["thread"] == thread}
-        ids = array("I", itertools.chain.from_iterable(unpack(pieces[sequence]) for sequence in sorted(pieces)))
-        flushed = max(pieces, default=0)
-        try:
-            with open(os.path.join(self.folder, f"{self.file.name}.{thread}.ids"), "rb") as file:
-                tail = array("I", file.read())
-        except OSError:
-            tail = array("I")
+        flushed = 0
+        pieces: dict[int, array[int]] = {}
+        for line in self.file.of("ids"):
+            if line["thread"] == thread:
+                flushed = max(flushed, line["sequence"])
+                with contextlib.suppress(ValueError):  # then it is one of the lost pieces
+                    pieces[line["sequence"]] = unpack(line["z"])
+        ids = array("I")
+        for sequence in sorted(pieces):
+            ids.extend(pieces[sequence])
+        tail = array("I")
+        with (
+            contextlib.suppress(OSError),
+            open_record(os.path.join(self.folder, f"{self.file.name}.{thread}.ids")) as file,
+        ):
+            data = file.read(4 * (MAIN_STREAM_IDS + 1))
+            tail.frombytes(data[: len(data) // 4 * 4])
         # A buffer whose sequence number was flushed already was about to be emptied when the process died.
         if tail and tail[0] > flushed:
             flushed = tail[0] - 1
@@ -10181,7 +10430,12 @@ def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
     catalog = Catalog()
     files = []
     gaps: list[Gap] = []
-    for name in sorted(os.listdir(folder)):
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        names = []
+        gaps.append(Gap(GapReason.RECORD_TRUNCATED, None, f"the records cannot be read: {error.strerror}"))
+    for name in names:
         path = os.path.join(folder, name)
         if name.endswith(".rec"):
             file = read_record_file(path, catalog, private)
@@ -10189,10 +10443,14 @@ def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
                 gaps.append(Gap(GapReason.RECORD_TRUNCATED, None, f"the record {name} has no readable start line"))
             else:
                 files.append(file)
-        elif name.endswith(".failed"):
-            with open(path, encoding="utf-8", errors="replace") as failure:
-                text = f"the recorder could not start: {failure.read()[:MAX_TEXT]}"
-            gaps.append(Gap(GapReason.CHILD_NOT_RECORDED, int(name[: -len(".failed")]), text))
+        elif lost := re.fullmatch(r"([0-9]{1,9})-[0-9]+\.lost", name):
+            text = "lines of its record could not be written: no space, no descriptor or another root directory"
+            gaps.append(Gap(GapReason.RECORD_TRUNCATED, int(lost[1]), text))
+        elif failed := re.fullmatch(r"([0-9]{1,9})\.failed", name):
+            with contextlib.suppress(OSError), open_record(path) as failure:
+                why = failure.read(MAX_TEXT).decode("utf-8", "replace")
+                gaps.append(Gap(GapReason.CHILD_NOT_RECORDED, int(failed[1]), f"the recorder could not start: {why}"))
+    forget_later_parents(files)
     files = without_momentary(files)
     paths = process_paths(files)
     by_name = {file.name: file for file in files}
@@ -10399,7 +10657,9 @@ REPORTED_VARIABLES = (
 TAIL_BYTES = 32 * 1024
 LINGER_SECONDS = 5.0  # how long children may outlive the command before they are ended
 GRACE_SECONDS = 2.0  # between TERM and KILL
+STALE_SECONDS = 24 * 3600.0  # age from which on a private directory that nobody holds is removed
 STREAMS = ("stdout", "stderr")
+MAX_LOG_RECORDS = 20_000  # module lines of one stream that are held against the records
 DRAIN_SECONDS = 30.0  # for reading what is left in the pipes after the last process has ended
 
 RECORDER_PRELUDE = "from __future__ import annotations; import _thread, atexit, itertools, os, sys, time\n"
@@ -10535,16 +10795,22 @@ class Workspace:
         self.source = os.path.join(self.root, "recorder.py")
         self.code = os.path.join(self.root, "code")
         self.cleanups: list[Callable[[], None]] = []
+        self.made = False
+        self.lock: int | None = None
 
     def prepare(self) -> None:
         """Make the directory, write the recorder, and compile it for interpreters of this version."""
         try:
             os.mkdir(self.root, 0o700)
+            self.made = True
+            self.lock = os.open(os.path.join(self.root, "lock"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
             raise InputError(
                 f"no private directory can be made under {self.parent} ({error.strerror});"
                 " set TMPDIR to a writable directory with free space"
             ) from None
+        lock_file(self.lock)
+        remove_stale(self.parent)
         source = recorder_source()
         write_file(self.source, source.encode())
         code = compile(source, os.path.abspath(__file__), "exec", dont_inherit=True, optimize=2)
@@ -10553,19 +10819,65 @@ class Workspace:
     def remove(self) -> None:
         for cleanup in self.cleanups:
             cleanup()
-        remove_tree(self.root)
+        if self.made:
+            remove_tree(self.root)
+        if self.lock is not None:
+            os.close(self.lock)
+
+
+def lock_file(descriptor: int) -> bool:
+    """Hold a file until this process ends, however it ends. False where another one holds it, or nothing can be."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def remove_stale(parent: str) -> None:
+    """Remove what probes left behind that were killed: private directories of this user, a day old, so that none is
+    in the making, whose lock nobody holds any more."""
+    for root in Path(parent).glob("wcp-" + 10 * "[0-9a-f]"):
+        with contextlib.suppress(OSError):
+            found = root.lstat()
+            young = time.time() - found.st_mtime < STALE_SECONDS
+            if young or not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+                continue
+            descriptor = os.open(root / "lock", os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                if lock_file(descriptor):
+                    remove_tree(str(root))
+            finally:
+                os.close(descriptor)
 
 
 def remove_tree(root: str) -> None:
-    """Remove a private directory, with the folders in it that the program made read-only."""
-    shutil.rmtree(root, ignore_errors=True)
-    for folder, names, _ in os.walk(root):  # empty unless something is left
-        for name in names:
-            path = os.path.join(folder, name)
-            if not os.path.islink(path):
+    """Remove a private directory, or what stands in its place; folders that the program made read-only or deeper than
+    any path too. Links are not followed. Every folder is moved up before it is emptied, so that no path grows."""
+    folders = [root]
+    names = (f"{os.urandom(5).hex()}-{number}" for number in itertools.count())
+    while folders:
+        folder = folders.pop()
+        with contextlib.suppress(OSError):
+            if os.path.islink(folder) or not os.path.isdir(folder):
+                os.unlink(folder)
+                continue
+            os.chmod(folder, 0o700)
+            for entry in list(os.scandir(folder)):
                 with contextlib.suppress(OSError):
-                    os.chmod(path, 0o700)
-    shutil.rmtree(root, ignore_errors=True)
+                    if not entry.is_dir(follow_symlinks=False):
+                        os.unlink(entry.path)
+                        continue
+                    above = os.path.join(root, next(names))
+                    os.chmod(entry.path, 0o700)
+                    os.rename(entry.path, above)
+                    folders.append(above)
+            if folder != root:
+                os.rmdir(folder)
+    with contextlib.suppress(OSError):
+        os.rmdir(root)
 
 
 def write_file(path: str, data: bytes) -> None:
@@ -10596,6 +10908,10 @@ class SampleFolder:
         self.workspace = workspace
         self.path = os.path.join(workspace.root, name)
         self.held: list[int] = []
+        self.make()
+
+    def make(self) -> None:
+        """Make the folders; before each run, since the one before may have removed what it found in its variables."""
         for part in ("", "warp", "root", "cuda", "tmp", "twins"):
             make_folder(os.path.join(self.path, part))
 
@@ -10636,21 +10952,20 @@ class SampleFolder:
     def between_runs(self) -> None:
         """Keep the twins honest until the next run: forget those whose directory is gone, and hold the others open so
         that a directory deleted and made anew cannot pass for the old one by getting its inode number."""
-        twins = os.path.join(self.path, "twins")
-        for name in os.listdir(twins):
-            if name.endswith(".identity"):
-                descriptor = open_twin(os.path.join(twins, name))
-                if descriptor is None:
-                    os.unlink(os.path.join(twins, name))
-                else:
-                    self.held.append(descriptor)
+        for path in Path(self.path, "twins").glob("*.identity"):
+            descriptor = open_twin(str(path))
+            if descriptor is None:
+                remove_tree(str(path))
+            else:
+                self.held.append(descriptor)
 
     def close(self) -> None:
         """Remove the sample's caches, and the empty directories that the probe made where the program wanted one."""
         for descriptor in self.held:
             os.close(descriptor)
         for path in sorted(self.made_for_the_program(), key=len, reverse=True):
-            with contextlib.suppress(OSError):  # the program put something there, or removed it itself
+            # The program put something there or removed it itself; a damaged record may name what no path can be.
+            with contextlib.suppress(OSError, ValueError):
                 os.rmdir(path)
         remove_tree(self.path)
 
@@ -10658,24 +10973,27 @@ class SampleFolder:
         """The directories that the recorder says to have made, whether or not their run got to its end."""
         found: set[str] = set()
         for path in Path(self.path).glob("*/records/*.rec"):
-            with path.open("rb") as file, contextlib.suppress(ValueError):  # a last line that was cut short
-                for line in file:
-                    if line.startswith(b'{"t":"made",'):
-                        found.update(json.loads(line)["paths"])
+            with contextlib.suppress(OSError), open_record(str(path)) as file:
+                while raw := file.readline(MAX_RECORD_LINE_BYTES):
+                    if raw.startswith(b'{"t":"made",'):
+                        with contextlib.suppress(ValueError):  # a line that was cut short
+                            found.update(record_line(raw)[1]["paths"])
         return found
 
     def module_directories(self) -> list[str]:
         """Names of the module directories in the private caches, wherever Warp put them."""
         found = []
-        for folder, names, _ in os.walk(self.path):
-            if os.path.basename(folder) in ("inject", "records"):
-                names.clear()
-                continue
-            for name in list(names):
-                if name.startswith("wp_") and not name.startswith("wp_pch_"):
-                    names.remove(name)
-                    if not re.search(r"_p\d+(_t\d+)?$", name):
-                        found.append(name)
+        folders = [self.path]
+        while folders:
+            # A folder that cannot be read, or whose path is too long, holds nothing that Warp put there.
+            with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.name in ("inject", "records") or not entry.is_dir(follow_symlinks=False):
+                        continue
+                    if not entry.name.startswith("wp_") or entry.name.startswith("wp_pch_"):
+                        folders.append(entry.path)
+                    elif not re.search(r"_p\d+(_t\d+)?$", entry.name):
+                        found.append(entry.name)
         return sorted(found)
 
 
@@ -10693,9 +11011,9 @@ def env_prefixes(command: Sequence[str]) -> typing.Iterator[range]:
 def open_twin(note: str) -> int | None:
     """Open the directory that the note beside a twin names; None if it is not the one that the twin was made for."""
     try:
-        with open(note, encoding="utf-8", errors="surrogateescape") as file:
-            real, device, inode = file.read().rsplit(" ", 2)
-        descriptor = os.open(real, os.O_RDONLY)
+        with open_record(note) as file:
+            real, device, inode = os.fsdecode(file.read(1 << 16)).rsplit(" ", 2)
+        descriptor = os.open(real, os.O_RDONLY | os.O_DIRECTORY)
     except (OSError, ValueError):
         return None
     found = os.fstat(descriptor)
@@ -10716,9 +11034,18 @@ def with_injection(command: Sequence[str], inject: str) -> list[str]:
     return words
 
 
-# Lines that own_output could act on, so that gigabytes of other output need not be split into lines.
-MAY_BE_WARPS = re.compile(rb"Warp|warp|Module|Compile|wp[_.]|^[ \t]{3}", re.MULTILINE)
+# What own_output could act on, so that gigabytes of other output need not be split into lines.
+WARP_WORDS = (b"arp", b"Module", b"Compile", b"wp")  # Warp and warp, wp_ and wp.
+INDENTED = re.compile(rb"^[ \t]{3}", re.MULTILINE)
 TOOK = re.compile(rb"took [0-9.]+ ms")
+
+
+def may_be_warps(block: bytes) -> bool:
+    """Whether own_output could act on a line. Plain searches: a pattern of alternatives takes several times as long."""
+    if any(word in block for word in WARP_WORDS):
+        return True
+    blank = block[:1] in (b" ", b"\t") or b"\n " in block or b"\n\t" in block
+    return blank and INDENTED.search(block) is not None
 
 
 class OutputReader(threading.Thread):
@@ -10735,7 +11062,8 @@ class OutputReader(threading.Thread):
         self.size = 0
         self.tail = b""
         self.parser = LogParser()
-        self.records: list[LogRecord] = []
+        self.records: list[LogRecord] = []  # the first MAX_LOG_RECORDS
+        self.record_count = 0
         self.hash = hashlib.sha256()
         self.line = b""
         self.line_hash = hashlib.sha256()
@@ -10765,7 +11093,7 @@ class OutputReader(threading.Thread):
         self.join(DRAIN_SECONDS)
         if self.bug is not None:
             raise self.bug
-        self.records.extend(self.parser.close())
+        self.add_records(self.parser.close())
         self.digest(b"\n" if self.line else b"")
         self.digest_lines(b"\n")
 
@@ -10773,8 +11101,13 @@ class OutputReader(threading.Thread):
         """Add a piece of the stream to all that is known of it."""
         self.size += len(chunk)
         self.tail = (self.tail + chunk)[-TAIL_BYTES:]
-        self.records.extend(self.parser.feed(chunk))
+        self.add_records(self.parser.feed(chunk))
         self.digest(chunk)
+
+    def add_records(self, records: Sequence[LogRecord]) -> None:
+        """Keep module lines, as many as memory allows whatever a program prints."""
+        self.record_count += len(records)
+        self.records.extend(records[: max(0, MAX_LOG_RECORDS - len(self.records))])
 
     def pass_on(self, chunk: bytes) -> None:
         """Keep and echo a piece of the stream, as long as that is possible."""
@@ -10801,7 +11134,7 @@ class OutputReader(threading.Thread):
             head, separator, rest = head + separator + rest, b"", b""
         self.line = rest
         block = (head + separator).replace(self.private, b"")
-        if MAY_BE_WARPS.search(block):
+        if may_be_warps(block):
             lines = [(line, own_output(line)) for line in block.split(b"\n")]
             block = b"\n".join(own for line, own in lines if own or not line)
         block = TOOK.sub(b"took ms", block)
@@ -10895,7 +11228,12 @@ def open_log(folder: str | None, name: str) -> IO[bytes] | None:
     if folder is None:
         return None
     try:
-        return open(os.path.join(folder, name), "wb")
+        # The names are known beforehand, so that a link under one of them is not what the user asked for.
+        return open(
+            os.path.join(folder, name),
+            "wb",
+            opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, 0o666),
+        )
     except OSError as error:
         raise InputError(f"--keep-logs {folder}: cannot write {name}: {error.strerror}; give another folder") from None
 
@@ -11171,6 +11509,10 @@ def check_run(
         if missing:
             text = f"{len(missing)} builds left no module directory: {', '.join(missing[:5])}"
             gaps.append(Gap(GapReason.MISSING_CACHE_ENTRY, None, text))
+    printed = executed.stdout.record_count + executed.stderr.record_count
+    if printed > len(records):
+        text = f"{printed} module lines were printed; only the first {len(records)} were held against the records"
+        notices.append(Notice("log-lines-left-out", f"{kind.value} run: {text}"))
     if executed.survivors:
         text = f"{len(executed.survivors)} processes outlived the command and were ended: {executed.survivors[0]}"
         notices.append(Notice("survivors", f"{kind.value} run: {text}"))
@@ -11188,7 +11530,7 @@ def check_run(
             executed.stdout.hash.hexdigest(),
             "".join(executed.stdout.line_digests),
         ),
-        cross_check=CrossCheck(len(records), len(extra), len(found), tuple(unexplained)),
+        cross_check=CrossCheck(printed, len(extra), len(found), tuple(unexplained)),
     )
     foreign = foreign_cached_loads(processes) if kind in (RunKind.COLD, RunKind.OFFLINE) else []
     return Checked(run, tuple(gaps), tuple(notices), tuple(foreign))
@@ -11248,7 +11590,7 @@ def git(directory: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run git in a directory, hooks off. Raises InputError where there is no git."""
     try:
         return subprocess.run(
-            ["git", "-C", directory, "-c", f"core.hooksPath={os.devnull}", *words],
+            ["git", "-C", directory, "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", *words],
             env={name: value for name, value in os.environ.items() if name not in GIT_VARIABLES},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -11754,12 +12096,13 @@ def cpu_model() -> str | None:
 
 
 def git_state(cwd: str) -> tuple[str | None, bool | None]:
-    """The commit of cwd's working tree and whether it has uncommitted changes; (None, None) outside of one."""
+    """The commit of cwd's working tree and whether it has uncommitted changes; (None, None) outside of one. No
+    file system monitor that its configuration names is run."""
 
     def ask(*words: str) -> str | None:
         try:
             answer = subprocess.run(
-                ["git", "-C", cwd, "--no-optional-locks", *words],
+                ["git", "-c", "core.fsmonitor=false", "-C", cwd, "--no-optional-locks", *words],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=10,
@@ -12081,6 +12424,7 @@ class Measurer:
         architecture: Architecture | None = None,
     ) -> tuple[Checked, ReadRun, list[str], ProbeError | None]:
         """Run the command with the recorder, and hold its records against its output and the caches."""
+        folder.make()
         inject, records = folder.inject(kind, self.options.set, architecture)
         environment = folder.environment(self.base, self.options.inherit_tmpdir)
         environment["PYTHONPATH"] = os.pathsep.join(
@@ -12269,6 +12613,7 @@ def file_target(option: str, path: str | None, render: Callable[[Report], str]) 
     if path is None:
         return lambda _report: None
     folder = os.path.dirname(os.path.abspath(path))
+    refuse_planted_link(path)
     if os.path.isdir(path):
         raise InputError(f"{option} {path}: is a directory; give a file name")
     try:
@@ -12867,20 +13212,37 @@ def refuse_overwriting(path: str, inputs: Sequence[str], option: str = "--json")
 
 def write_document(path: str, text: str) -> None:
     """Write a file whole or not at all; a pipe or device is written to directly. Raises InputError if it cannot be."""
+    refuse_planted_link(path)
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
             target.write_text(text, encoding="utf-8")
             return
-        part = target.with_name(f"{target.name}.{os.getpid()}.part")
+        part = target.with_name(f".wcp-{os.urandom(5).hex()}.part")
         try:
-            part.write_text(text, encoding="utf-8")
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or error
         raise InputError(f"{printable(path, 200)}: cannot be written ({cause}); name another file") from None
+
+
+def refuse_planted_link(path: str) -> None:
+    """Raises InputError for a link that another user put where anybody may (a sticky folder such as /tmp). Linux does
+    not follow those either, where a file is opened by such a name; here links are resolved first."""
+    with contextlib.suppress(OSError, ValueError):
+        while os.path.islink(path):
+            folder = os.path.dirname(os.path.abspath(path))
+            shared, owner = os.stat(folder), os.lstat(path).st_uid
+            if shared.st_mode & stat.S_ISVTX and owner not in (os.geteuid(), shared.st_uid):
+                raise InputError(
+                    f"{printable(path, 200)}: is a link that another user left in a shared folder; name another file"
+                )
+            path = os.path.join(folder, os.readlink(path))
 
 
 # -- ab -------------------------------------------------------------------------------------------------------------

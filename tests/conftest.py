@@ -267,3 +267,19 @@ def recording(monkeypatch, tmp_path):
     from recorded import Recording
 
     return Recording(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def stub(measure, tmp_path):
+    """Measures programs on a stand-in for Warp: see `stubbed.Stub`."""
+    from stubbed import Stub
+
+    return Stub(measure, tmp_path)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    from disks import mounted
+
+    with mounted(tmp_path / "disk") as folder:
+        yield folder

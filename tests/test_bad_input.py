@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -10,10 +9,10 @@ import resource
 import signal
 import subprocess
 import venv
-from pathlib import Path
 
 import pytest
 from conftest import PROGRAMS, SCRIPT
+from disks import fill, mounted
 
 PROGRESS = re.compile(r"sample \d+/\d+ (cold|warm|settle): ")
 MEGABYTE = 1 << 20
@@ -34,30 +33,6 @@ def sole_run(measured):
     assert not sample.complete
     assert sample.warm is None
     return sample.cold
-
-
-@contextlib.contextmanager
-def mounted(folder: Path, *options: str):
-    """A small file system in memory; skips where this user may not mount one."""
-    folder.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", ",".join(["size=1m", *options]), "tmpfs", folder],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        pytest.skip(f"cannot mount a small file system: {done.stderr.strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    with mounted(tmp_path / "disk") as folder:
-        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -293,12 +268,6 @@ def test_no_file_can_be_written(measure):
     )
     assert done.returncode == 2
     assert re.fullmatch(r"warp-compile-probe: cannot write .*; free some space or set TMPDIR elsewhere\n", done.stderr)
-
-
-def fill(folder: Path) -> None:
-    with (folder / "full").open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(bytes(4096))
 
 
 def test_a_command_that_fills_the_temporary_directory(measure, small_disk):

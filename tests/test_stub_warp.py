@@ -1,64 +1,8 @@
 """Whole measurements of programs on a stand-in for Warp: cheap, so that many processes, threads and failures fit."""
 
-import shutil
-import sys
-import textwrap
-
 import pytest
-from recorded import STUB_WARP, launch_table
-
-HEADER = """
-import os
-import sys
-import threading
-import warp as wp
-
-@wp.kernel
-def add(x: float):
-    pass
-
-@wp.kernel
-def halve(x: float):
-    pass
-"""
-
-
-class Stub:
-    """Measures programs on a stand-in for Warp, or on one with a few words replaced."""
-
-    def __init__(self, measure, folder):
-        self.measure = measure
-        self.folder = folder
-        self.warp = STUB_WARP
-
-    def change(self, file, *replacements):
-        if self.warp is STUB_WARP:
-            self.warp = self.folder / "warp"
-            shutil.copytree(STUB_WARP, self.warp, ignore=shutil.ignore_patterns("__pycache__"))
-        path = self.warp / "warp" / file
-        text = path.read_text(encoding="utf-8")
-        for old, new in replacements:
-            assert old in text
-            text = text.replace(old, new)
-        path.write_text(text, encoding="utf-8")
-
-    def __call__(self, body, **how):
-        program = self.folder / "program.py"
-        program.write_text(HEADER + textwrap.dedent(body), encoding="utf-8")
-        return self.measure.command([sys.executable, program], env={"PYTHONPATH": str(self.warp)}, **how)
-
-
-@pytest.fixture
-def stub(measure, tmp_path):
-    return Stub(measure, tmp_path)
-
-
-def cold(measured):
-    return measured.report.samples[0].cold
-
-
-def gaps(measured):
-    return [(gap.reason.value, gap.detail) for gap in measured.report.coverage.gaps]
+from recorded import launch_table
+from stubbed import cold, gaps
 
 
 def site(measured, load):
