@@ -99,6 +99,9 @@ MAX_NUMBER = 1e15
 MAX_ENCODED_LAUNCH_BYTES = 1 << 20  # compressed launch order kept a process
 FIRST_LAUNCHES_KEPT = 100_000  # of a stream whose order is too long to keep
 ENCODED_PIECE_BYTES = 1 << 18
+# The releases of Warp whose internals the recorder hooks, as far as they have been tried.
+OLDEST_WARP = "1.10"
+NEWEST_WARP = "1.19"
 
 
 class ExitCode(enum.IntEnum):
@@ -10539,9 +10542,29 @@ def process_gaps(
         found.append((GapReason.RECORD_TRUNCATED, "a line of its record could not be read"))
     found.extend((GapReason.HOOK_FAILED, text) for text in process.hook_errors)
     if unhooked:
-        text = f"no {' and no '.join(unhooked)} can be recorded in Warp {process.warp}: use Warp 1.10 to 1.19"
+        text = f"no {' and no '.join(unhooked)} can be recorded in Warp {process.warp}: use Warp {OLDEST_WARP} to {NEWEST_WARP}"
         found.append((GapReason.UNSUPPORTED_WARP, text))
+    loads = [load for load in process.loads if load.kind is LoadKind.JIT and load.status is not Status.ERROR]
+    launched = any(load.workers is None for load in loads)  # a preload sets it
+    if launched and not process.launches.count and is_newer(process.warp or ""):
+        text = f"modules were loaded and no launch was recorded, in a Warp newer than {NEWEST_WARP}"
+        found.append((GapReason.LAUNCHES_NOT_RECORDED, text))
     return [Gap(reason, process.pid, text) for reason, text in found]
+
+
+def is_newer(version: str) -> bool:
+    """Whether a release of Warp came after those that the recorder was tried with."""
+    release = re.match(r"(\d+)\.(\d+)", version)
+    newest = tuple(int(part) for part in NEWEST_WARP.split("."))
+    return release is not None and tuple(int(part) for part in release.groups()) > newest
+
+
+def newer_notice(version: str) -> Notice:
+    text = (
+        f"Warp {version} is newer than {NEWEST_WARP}, the newest that this probe was tried with: loads are held against"
+        " the output and the cache directories as ever; of launches only a complete lack would be noticed"
+    )
+    return Notice("newer-warp", text)
 
 
 def process_phases(
@@ -12515,6 +12538,7 @@ class Measurer:
         self.measurement.gaps.update(dict.fromkeys(checked.gaps))
         self.measurement.notices.update(dict.fromkeys(checked.notices))
         self.note_options(read)
+        self.measurement.notices.update(dict.fromkeys(newer_notice(version) for version in filter(is_newer, read.versions)))
         environment = self.measurement.environment
         if environment.target_python is None and read.processes:
             self.measurement.environment = dataclasses.replace(

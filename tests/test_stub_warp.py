@@ -1,6 +1,7 @@
 """Whole measurements of programs on a stand-in for Warp: cheap, so that many processes, threads and failures fit."""
 
 import pytest
+import warp_compile_probe as probe
 from recorded import launch_table
 from stubbed import cold, gaps
 
@@ -342,6 +343,44 @@ def test_a_warp_of_the_future_with_other_modules(stub):
     assert {reason for reason, _ in gaps(measured)} == {"unsupported-warp", "log-only-loads"}
     assert measured.report.summary.builds == 1, "known from its log line"
     assert "NOT EVERYTHING WAS SEEN" in measured.stdout
+
+
+NEWER = ("config.py", ("1.19.0", "1.99.0"))
+
+
+def compared_with_itself(measured):
+    return probe.compare_reports(measured.report, measured.report).verdict
+
+
+def test_a_newer_warp_is_measured_with_a_warning(stub):
+    known = stub(LAUNCH)
+    assert [notice.name for notice in known.report.warnings if notice.name == "newer-warp"] == []
+    stub.change(*NEWER)
+    measured = stub(LAUNCH)
+    (warning,) = [notice for notice in measured.report.warnings if notice.name == "newer-warp"]
+    assert warning.text.startswith("Warp 1.99.0 is newer than 1.19,")
+    assert "Warp 1.99.0 is newer than 1.19" in " ".join(measured.stdout.split())
+    assert gaps(measured) == []
+    assert measured.report.summary.builds == known.report.summary.builds == 1
+    assert compared_with_itself(measured) is not probe.Verdict.UNVERIFIED
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('name = f"Module {', 'name = f"Loading {', "unexplained-cache-entry"),
+        ("with warp.ScopedTimer(name) as timer:", "for timer in [threading.local()]:", "unexplained-cache-entry"),
+        ("        invoke(kernel, hooks, params, adjoint)", "        kernel.func(*params[1:])", "launches-not-recorded"),
+    ],
+    ids=["loads with another line", "loads without a timer", "launches another way"],
+)
+def test_what_a_newer_warp_does_otherwise_is_noticed(stub, old, new, reason):
+    stub.change(*NEWER)
+    stub.change(CONTEXT, (old, new))
+    measured = stub(LAUNCH)
+    assert {found for found, _ in gaps(measured)} == {reason}
+    assert "newer-warp" in {notice.name for notice in measured.report.warnings}
+    assert compared_with_itself(measured) is probe.Verdict.UNVERIFIED
 
 
 def test_hooks_of_the_program_and_of_the_recorder_live_together(stub):
