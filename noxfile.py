@@ -1,4 +1,5 @@
-"""Checks in environments of their own: `nox` runs them all with the newest Warp, `nox -s "tests(1.12.1)"` an older one.
+"""Checks in environments of their own: `nox` runs them all with the newest Warp, `nox -s "tests(1.12.1-3.9)"` with an
+older one on another Python, `nox -s support` the support table for every release.
 
 The tests run on the Python that the probe is installed for; the measured programs run on a target Python that has the
 Warp in question. What follows `--` goes to pytest.
@@ -6,27 +7,43 @@ Warp in question. What follows `--` goes to pytest.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import nox
 
-RELEASES = ("1.19.0", "1.16.0", "1.12.1", "1.10.1")
+sys.path.insert(0, str(Path(__file__).resolve().parent / "tests"))
 
-nox.options.sessions = ["lint", "types", f"tests({RELEASES[0]})"]
+import support_table
+
+UNSUPPORTED = {"1.8.1"}  # its launches cannot be recorded; `support` checks that the probe says so
+SUPPORTED = {warp: pythons for warp, pythons in support_table.RELEASES.items() if warp not in UNSUPPORTED}
+TARGETS = [(warp, python) for warp, pythons in SUPPORTED.items() for python in pythons]
+IDS = [f"{warp}-{python}" for warp, python in TARGETS]
+NEWEST = [name for name, (_, python) in zip(IDS, TARGETS, strict=True) if support_table.find_python(python)][-1]
+
+nox.options.sessions = ["lint", "types", f"tests({NEWEST})"]
 nox.options.reuse_existing_virtualenvs = True
 
 
 @nox.session
-@nox.parametrize("warp", RELEASES, ids=RELEASES)
-def tests(session: nox.Session, warp: str) -> None:
+@nox.parametrize("warp,python_version", TARGETS, ids=IDS)
+def tests(session: nox.Session, warp: str, python_version: str) -> None:
     """Run the tests with one release of Warp in the target Python."""
+    if support_table.find_python(python_version) is None:
+        session.skip(f"there is no Python {python_version} on this machine")
     session.install("-e", ".[test]")
-    target = Path(session.virtualenv.location) / "target"
-    python = str(target / "bin" / "python")
-    if not Path(python).exists():
-        session.run("python", "-m", "venv", str(target))
-    session.run(python, "-m", "pip", "install", "--quiet", f"warp-lang=={warp}", "numpy", "pytest", external=True)
-    session.run("python", "-m", "pytest", "--target-python", python, *session.posargs)
+    target = support_table.target_python(Path(session.virtualenv.location) / "targets", warp, python_version)
+    session.run(target, "-m", "pip", "install", "--quiet", "pytest", external=True)
+    session.run("python", "-m", "pytest", "--target-python", target, *session.posargs)
+
+
+@nox.session
+def support(session: nox.Session) -> None:
+    """Measure the programs of the support table with every release; fail where README's table says something else."""
+    session.install("-e", ".")
+    venvs = Path(session.virtualenv.location) / "targets"
+    session.run("python", "tests/support_table.py", "--check", "--venvs", str(venvs), *session.posargs)
 
 
 @nox.session

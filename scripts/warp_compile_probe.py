@@ -10542,7 +10542,8 @@ def process_gaps(
         found.append((GapReason.RECORD_TRUNCATED, "a line of its record could not be read"))
     found.extend((GapReason.HOOK_FAILED, text) for text in process.hook_errors)
     if unhooked:
-        text = f"no {' and no '.join(unhooked)} can be recorded in Warp {process.warp}: use Warp {OLDEST_WARP} to {NEWEST_WARP}"
+        what = " and no ".join(unhooked)
+        text = f"no {what} can be recorded in Warp {process.warp}: use Warp {OLDEST_WARP} to {NEWEST_WARP}"
         found.append((GapReason.UNSUPPORTED_WARP, text))
     loads = [load for load in process.loads if load.kind is LoadKind.JIT and load.status is not Status.ERROR]
     launched = any(load.workers is None for load in loads)  # a preload sets it
@@ -10560,6 +10561,7 @@ def is_newer(version: str) -> bool:
 
 
 def newer_notice(version: str) -> Notice:
+    """The warning that such a release is measured with."""
     text = (
         f"Warp {version} is newer than {NEWEST_WARP}, the newest that this probe was tried with: loads are held against"
         " the output and the cache directories as ever; of launches only a complete lack would be noticed"
@@ -12538,7 +12540,9 @@ class Measurer:
         self.measurement.gaps.update(dict.fromkeys(checked.gaps))
         self.measurement.notices.update(dict.fromkeys(checked.notices))
         self.note_options(read)
-        self.measurement.notices.update(dict.fromkeys(newer_notice(version) for version in filter(is_newer, read.versions)))
+        self.measurement.notices.update(
+            dict.fromkeys(newer_notice(version) for version in filter(is_newer, read.versions))
+        )
         environment = self.measurement.environment
         if environment.target_python is None and read.processes:
             self.measurement.environment = dataclasses.replace(

@@ -128,7 +128,16 @@ CHECKS = (
     Check("subprocess_child.py", (str(PROGRAMS / "subprocess_child.py"),), launches=2, cached_loads=1),
     Check(
         "warp.examples.core.example_wave",
-        ("-m", "warp.examples.core.example_wave", "--device", "cpu", "--stage-path", "None", "--num-frames", "2"),
+        (
+            *("-m", "warp.examples.core.example_wave", "--device", "cpu"),
+            *("--stage-path", "None", "--num-frames", "2"),
+            *(
+                "--stage_path",
+                "None",
+                "--num_frames",
+                "2",
+            ),  # as Warp 1.11 and older spells them
+        ),
         launches=66,  # a frame has 16 substeps of two kernels, and one more kernel
     ),
     Check(
@@ -313,7 +322,7 @@ def main() -> int:
     parser.add_argument("--venvs", type=Path, metavar="DIR", help="where the environments are kept (default: nowhere)")
     parser.add_argument("--quick", action="store_true", help="one Python for each release")
     parser.add_argument("--check", action="store_true", help="exit code 1 if README's table says something else")
-    parser.add_argument("--write", action="store_true", help="put the table into README.md")
+    parser.add_argument("--write", action="store_true", help="put the rows measured into README's table")
     arguments = parser.parse_args()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="support-") as scratch:
@@ -329,8 +338,11 @@ def main() -> int:
     text = README.read_text(encoding="utf-8")
     before, table, after = readme_parts(text)
     if arguments.write:
+        measured = {row.release for row in rows}
+        rows_there = [*rows, *(row for row in parse(table) if row.release not in measured)]
+        every = render(sorted(rows_there, key=lambda row: list(RELEASES).index(row.release)))
         start = before.rpartition("\n")[0]
-        README.write_text(f"{start}\n{caption()}\n\n{render(rows)}{after}", encoding="utf-8")
+        README.write_text(f"{start}\n{caption()}\n\n{every}{after}", encoding="utf-8")
     differences = [text for row in rows if (text := unexpected(row, parse(table)))] if arguments.check else []
     for difference in differences:
         print(difference, file=sys.stderr)
