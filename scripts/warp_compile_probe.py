@@ -2909,8 +2909,9 @@ def _find_loads_in_capture(case: Case, _uncredited: frozenset[int]) -> list[Clai
                 cost_ms=math.fsum(load.ms for load in loads if load.is_build),
                 evidence=map(_load_line, loads),
                 where=_first_site(loads),
-                text="Modules were loaded while a graph was being captured. On CUDA that can fail with error 900 on a"
-                " cold cache and pass on a warm one.",
+                text="Modules were loaded while a graph was being captured. CUDA drivers from 12.3 on can do that. With"
+                " an older one Warp loads all modules first, unless force_module_load=False or a capture of another"
+                " library keeps it from that: then it fails with error 900 on a cold cache and passes on a warm one.",
             )
         )
     ]
@@ -3036,7 +3037,7 @@ CONFIRM: dict[Mechanism, str] = {
     Mechanism.HASHING_COST: "Define them once and measure the warm run again.",
     Mechanism.BUILDS_OVERLAPPED: "Compare elapsed times only.",
     Mechanism.CPU_PARALLEL_LOAD: "Measure with max_workers=1.",
-    Mechanism.LOAD_IN_CAPTURE: "Launch each kernel once, or load its module, before the capture.",
+    Mechanism.LOAD_IN_CAPTURE: "If it must run there, launch each kernel once, or load its module, before the capture.",
     Mechanism.BUILD_ERROR: "Read its message; the time is spent at every start while the error remains.",
 }
 

@@ -580,6 +580,7 @@ def test_a_load_in_a_graph_capture():
     )
     assert (finding.kind, finding.cost_ms, finding.where) == (HINT, 100.0, SITE)
     assert len(finding.evidence) == 2
+    assert "drivers from 12.3 on can do that" in finding.text, "it is no fault there"
 
 
 # What holds for all
