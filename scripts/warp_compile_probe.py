@@ -2695,13 +2695,21 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]], *, stable: 
     files = {kernel.site.file for _, kernel in found}
     where = files.pop() if len(files) == 1 else os.path.dirname(found[0][1].site.file)
     sort = 'a unique module (module="unique")' if unique else "a module"
-    made = f"{plural(definitions, 'kernel')}" if definitions > 1 else "One kernel, in several specialisations,"
-    advice = (
-        "loaded together, they could share a module and pay the fixed cost of a build once"
-        if stable
-        else "if they belong together and are all known at start, one module pays the fixed cost of a build once; if"
-        " they depend on run-time data, or change apart, leave them apart"
-    )
+    repeated = definitions == 1 and len({build.load.hash for build in builds}) == 1
+    if definitions > 1:
+        made = plural(definitions, "kernel")
+    else:
+        how = "each time with the same contents" if repeated else "in several specialisations"
+        made = f"One kernel, {how},"
+    if stable:
+        advice = "loaded together, they could share a module and pay the fixed cost of a build once"
+    elif repeated:
+        advice = "under one module name it would be built once"
+    else:
+        advice = (
+            "if they belong together and are all known at start, one module pays the fixed cost of a build once; if"
+            " they depend on run-time data, or change apart, leave them apart"
+        )
     finding = _finding(
         Mechanism.CS_9 if unique else Mechanism.CS_4,
         FindingKind.REDUNDANT if stable else FindingKind.HINT,

@@ -228,7 +228,17 @@ def test_kernels_that_one_definition_makes_are_a_hint(unique):
     finding = only(find(singles(5, unique=unique, lines=[9] * 5)), "CS-9" if unique else "CS-4")
     assert finding.kind is HINT
     assert finding.avoidable_ms is None
+    assert finding.text.startswith("One kernel, in several specialisations, of /work/app/sim.py is built in ")
     assert "run-time data, or change apart, leave them apart" in finding.text
+
+
+def test_a_kernel_that_is_the_same_in_each_module_is_no_specialisation():
+    case = singles(4, lines=[9] * 4)
+    same = tuple(dataclasses.replace(one, hash=digest("same")) for one in case.loads)
+    finding = only(find(dataclasses.replace(case, loads=same)), "CS-4")
+    assert (finding.kind, finding.avoidable_ms) == (HINT, None)
+    assert finding.text.startswith("One kernel, each time with the same contents, of /work/app/sim.py is built in ")
+    assert "under one module name it would be built once" in finding.text
 
 
 @pytest.mark.parametrize(
