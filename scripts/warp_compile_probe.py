@@ -96,7 +96,7 @@ LOG_SCHEMA = "warp-compile-probe/log"
 SCHEMA_VERSION = 1
 MAX_INTEGER_DIGITS = 18  # no report holds more, and sums of such numbers do not overflow
 MAX_NUMBER = 1e15
-MAX_ENCODED_LAUNCH_BYTES = 1 << 20  # compressed launch order kept a process
+MAX_ENCODED_LAUNCH_BYTES = 1 << 20  # compressed launch order kept a run
 FIRST_LAUNCHES_KEPT = 100_000  # of a stream whose order is too long to keep
 ENCODED_PIECE_BYTES = 1 << 18
 # The releases of Warp whose internals the recorder hooks, as far as they have been tried.
@@ -10121,10 +10121,19 @@ class LaunchReader:
     """Turns the launch numbers of a process into counted entries and encoded streams.
 
     A forked child goes on with the numbers of its parent, whose lines it does not repeat: `ancestors`, the first one
-    first, have them. Once `read`, `missing` says in words what is missing.
+    first, have them. `budget` is what the order may take, in bytes. Once `read`, it is what is left of that, and
+    `missing` says in words what is missing.
     """
 
-    def __init__(self, folder: str, file: RecordFile, ancestors: list[RecordFile], catalog: Catalog) -> None:
+    def __init__(
+        self,
+        folder: str,
+        file: RecordFile,
+        ancestors: list[RecordFile],
+        catalog: Catalog,
+        budget: int = MAX_ENCODED_LAUNCH_BYTES,
+    ) -> None:
+        self.budget = budget
         self.folder = folder
         self.file = file
         self.catalog = catalog
@@ -10251,13 +10260,12 @@ class LaunchReader:
         # A graph stands for many launches: so many numbers at a time that a piece stays small.
         step = 1 + ENCODED_PIECE_BYTES // max([1, *map(len, encoded.values())])
         streams = []
-        budget = MAX_ENCODED_LAUNCH_BYTES
         for thread, ids in ids_by_thread.items():
-            encoder = StreamEncoder(width, budget)
+            encoder = StreamEncoder(width, self.budget)
             for start in range(0, len(ids), step):
                 encoder.add(b"".join(map(encoded.__getitem__, ids[start : start + step])))
             stream = encoder.stream(thread)
-            budget = encoder.budget
+            self.budget = encoder.budget
             if stream.count:
                 streams.append(stream)
         return streams
@@ -10467,8 +10475,9 @@ def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
     paths = process_paths(files)
     by_name = {file.name: file for file in files}
     processes = []
+    budget = MAX_ENCODED_LAUNCH_BYTES
     for file in files:
-        process, found = read_process(folder, file, by_name, paths[file.name], catalog, origin)
+        process, found, budget = read_process(folder, file, by_name, paths[file.name], catalog, origin, budget)
         processes.append(process)
         gaps.extend(found)
     gaps.extend(unrecorded_children(files))
@@ -10490,16 +10499,17 @@ def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
 
 
 def read_process(
-    folder: str, file: RecordFile, by_name: dict[str, RecordFile], path: str, catalog: Catalog, origin: int
-) -> tuple[Process, list[Gap]]:
-    """One process from its record file."""
+    folder: str, file: RecordFile, by_name: dict[str, RecordFile], path: str, catalog: Catalog, origin: int, budget: int
+) -> tuple[Process, list[Gap], int]:
+    """One process from its record file, what may have gone unseen in it, and what is left of `budget`, the bytes that
+    the order of its launches may take."""
     start = file.start
     ancestors: list[RecordFile] = []
     current = file
     while current.start["how"] == "fork" and current.start["parent"] in by_name:
         current = by_name[current.start["parent"]]
         ancestors.insert(0, current)
-    reader = LaunchReader(folder, file, ancestors, catalog)
+    reader = LaunchReader(folder, file, ancestors, catalog, budget)
     launches = reader.read()
     warp = next((source.of("warp")[-1] for source in [file, *reversed(ancestors)] if source.of("warp")), None)
     events = tuple(cache_event_from(line, origin) for line in file.of("cache"))
@@ -10536,7 +10546,8 @@ def read_process(
         launches=launches,
         hook_errors=tuple(line["text"] for line in file.of("error")),
     )
-    return process, process_gaps(file, process, warp["missing"] if warp is not None else [], reader.missing)
+    unhooked = warp["missing"] if warp is not None else []
+    return process, process_gaps(file, process, unhooked, reader.missing), reader.budget
 
 
 def process_gaps(

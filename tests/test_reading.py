@@ -532,7 +532,7 @@ def buffer(folder, name, sequence, *numbers, thread=0, size=16):
 
 
 def read_launches(folder, file, *ancestors):
-    reader = probe.LaunchReader(str(folder), file, list(ancestors), probe.Catalog())
+    reader = probe.LaunchReader(str(folder), file, list(ancestors), probe.Catalog(), probe.MAX_ENCODED_LAUNCH_BYTES)
     return reader.read(), reader.missing
 
 
@@ -854,6 +854,18 @@ def test_how_a_process_ended(tmp_path, ends, revived, how):
     write(tmp_path, record(1, 0, end=ends, revived=revived))
     (process,) = probe.read_records(str(tmp_path), 0, []).processes
     assert process.end.value == how
+
+
+def test_processes_share_the_room_for_the_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(probe, "MAX_ENCODED_LAUNCH_BYTES", 200_000)
+    monkeypatch.setattr(probe, "FIRST_LAUNCHES_KEPT", 1000)
+    lines = [launch(number, dim=(number,)) for number in range(1, 201)]
+    pieces = [{"thread": 0, "sequence": 1, "z": probe.pack(noise(100_000, 200))}]
+    write(tmp_path, *(record(pid, 0, hooks=[hooks(1)], launch=lines, ids=pieces) for pid in range(1, 5)))
+    processes = probe.read_records(str(tmp_path), 0, []).processes
+    streams = [stream for process in processes for stream in process.launches.streams]
+    assert [stream.order.value for stream in streams] == ["exact", "exact", "digest", "digest"]
+    assert {stream.count for stream in streams} == {100_000}
 
 
 def test_the_interpreter_starts_at_the_birth(tmp_path):
