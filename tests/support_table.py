@@ -169,9 +169,9 @@ class Row:
 
 @functools.cache
 def find_python(version: str) -> str | None:
-    """An interpreter of this version ("3.12"): of the search path, of pyenv, or of uv; None if there is none."""
+    """An interpreter of this version ("3.12"): of the search path, of pyenv, this one, or of uv; None if there is none."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    candidates = [f"python{version}", *map(str, sorted(pyenv.glob(f"{version}.*/bin/python")))]
+    candidates = [f"python{version}", *map(str, sorted(pyenv.glob(f"{version}.*/bin/python"))), sys.executable]
     if uv := shutil.which("uv"):
         found = subprocess.run([uv, "python", "find", version], check=False, capture_output=True, text=True)
         candidates += found.stdout.split()
@@ -210,7 +210,7 @@ def target_python(folder: Path, release: str, version: str) -> str:
 
 def pairs(releases: Sequence[str], pythons: Sequence[str] | None, *, quick: bool) -> list[tuple[str, str]]:
     """The releases and Pythons to measure, as far as this machine has them; `quick`: one Python for each release,
-    another one than the probe's where there is one."""
+    the probe's own only where there is no other."""
     own = platform.python_version().rpartition(".")[0]
     chosen = []
     for release in releases:
@@ -219,7 +219,7 @@ def pairs(releases: Sequence[str], pythons: Sequence[str] | None, *, quick: bool
         for version in sorted(set(wanted) - set(there)):
             print(f"no Python {version} on this machine", file=sys.stderr)
         if quick:
-            there = sorted(there, key=lambda version: version == own)[:1]
+            there = sorted(there, key=lambda version: version == own)[:1] or [own]
         chosen += [(release, version) for version in there]
     return chosen
 
