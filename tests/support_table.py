@@ -169,7 +169,7 @@ class Row:
 
 @functools.cache
 def find_python(version: str) -> str | None:
-    """An interpreter of this version ("3.12"): of the search path, of pyenv, this one, or of uv; None if there is none."""
+    """An interpreter of this version ("3.12"): of the search path, pyenv or uv, or this one; None if there is none."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     candidates = [f"python{version}", *map(str, sorted(pyenv.glob(f"{version}.*/bin/python"))), sys.executable]
     if uv := shutil.which("uv"):
