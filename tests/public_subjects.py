@@ -40,9 +40,9 @@ SUBJECTS = {
     "warp benchmark_launches": ("warp.examples.benchmarks.benchmark_launches",),
     "warp example_diffusion": ("warp.examples.fem.example_diffusion", *ON_CPU, "--headless", "--resolution", "10"),
     "newton basic_pendulum": ("newton.examples", "basic_pendulum", "--viewer", "null", *ON_CPU, "--num-frames", "3"),
-    "newton basic_shapes": ("newton.examples", "basic_shapes", "--viewer", "null", *ON_CPU, "--num-frames", "3"),
+    "newton basic_joints": ("newton.examples", "basic_joints", "--viewer", "null", *ON_CPU, "--num-frames", "3"),
     "mujoco-warp math_test": ("unittest", "mujoco_warp._src.math_test"),
-    "mujoco-warp smooth_test": ("unittest", "mujoco_warp._src.smooth_test.SmoothTest.test_kinematics"),
+    "mujoco-warp smooth_test": ("unittest", "mujoco_warp._src.smooth_test.SmoothTest.test_mocap_kinematics"),
 }
 
 
