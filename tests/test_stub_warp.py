@@ -1,6 +1,9 @@
 """Whole measurements of programs on a stand-in for Warp: cheap, so that many processes, threads and failures fit."""
 
+import dataclasses
+
 import pytest
+import support_table
 import warp_compile_probe as probe
 from recorded import launch_table
 from stubbed import cold, gaps
@@ -343,6 +346,23 @@ def test_a_warp_of_the_future_with_other_modules(stub):
     assert {reason for reason, _ in gaps(measured)} == {"unsupported-warp", "log-only-loads"}
     assert measured.report.summary.builds == 1, "known from its log line"
     assert "NOT EVERYTHING WAS SEEN" in measured.stdout
+
+
+def test_the_support_table_tells_what_a_report_has_wrong(stub):
+    report = stub(LAUNCH).report
+
+    def deviation(**truth):
+        return support_table.Check("x", (), **{"launches": 1, **truth}).deviation(report)
+
+    assert deviation() is None
+    assert deviation(launches=2) == "launches: 1 instead of 2"
+    assert deviation(causes=("first-build", "kernel-added")) == "builds: 1 instead of 2"
+    assert deviation(causes=("kernel-added",)) == "causes: ('first-build',) instead of ('kernel-added',)"
+    assert deviation(cached_loads=1) == "loads from the cache: 0 instead of 1"
+    assert deviation(quiet=True) == "module lines: 1 instead of 0"
+    gap = probe.Gap(probe.GapReason.HOOK_FAILED, 1, "a hook")
+    report = dataclasses.replace(report, coverage=dataclasses.replace(report.coverage, gaps=(gap,)))
+    assert deviation() == "gaps: ['a hook'] instead of []"
 
 
 NEWER = ("config.py", ("1.19.0", "1.99.0"))
