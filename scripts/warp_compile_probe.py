@@ -105,41 +105,25 @@ NEWEST_WARP = "1.19"
 
 
 class ExitCode(enum.IntEnum):
-    """Exit codes of every command; `EXIT_PRECEDENCE` says which one wins."""
+    """Exit codes of every command. Where several apply, the first one here wins."""
 
-    OK = 0
-    REGRESSION = 1
-    USAGE = 2
-    TOPOLOGY_CHANGED = 3
-    UNVERIFIED = 4
-    EVIDENCE_MISSING = 5
-    GATE_EXCEEDED = 6
-    COMMAND_FAILED = 10
-    PROBE_BUG = 70
-    TIMEOUT = 124
     INTERRUPTED = 130
     TERMINATED = 143
-
-
-EXIT_PRECEDENCE = (
-    ExitCode.INTERRUPTED,
-    ExitCode.TERMINATED,
-    ExitCode.TIMEOUT,
-    ExitCode.PROBE_BUG,
-    ExitCode.USAGE,
-    ExitCode.COMMAND_FAILED,
-    ExitCode.UNVERIFIED,
-    ExitCode.TOPOLOGY_CHANGED,
-    ExitCode.REGRESSION,
-    ExitCode.GATE_EXCEEDED,
-    ExitCode.EVIDENCE_MISSING,
-    ExitCode.OK,
-)
+    TIMEOUT = 124
+    PROBE_BUG = 70
+    USAGE = 2
+    COMMAND_FAILED = 10
+    UNVERIFIED = 4
+    TOPOLOGY_CHANGED = 3
+    REGRESSION = 1
+    GATE_EXCEEDED = 6
+    EVIDENCE_MISSING = 5
+    OK = 0
 
 
 def winning_exit_code(codes: Iterable[ExitCode]) -> ExitCode:
-    """The first of `codes` in `EXIT_PRECEDENCE`; OK if there are none."""
-    return min(codes, key=EXIT_PRECEDENCE.index, default=ExitCode.OK)
+    """The first of `codes` in the order of `ExitCode`; OK if there are none."""
+    return min(codes, key=list(ExitCode).index, default=ExitCode.OK)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -811,28 +795,24 @@ def from_json(kind: type[T], value: Any, path: str) -> T:
     return typing.cast(T, _read(kind, value, path))
 
 
-_HINTS: dict[type, dict[str, Any]] = {}
+_type_hints = functools.cache(typing.get_type_hints)
 
 
 def _read(kind: Any, value: Any, path: str) -> Any:
     """One value of any annotation used in the data model."""
-    if kind is Any:
-        return value
     origin = typing.get_origin(kind)
     if origin is types.UnionType:
         (inner,) = [option for option in typing.get_args(kind) if option is not types.NoneType]
         return None if value is None else _read(inner, value, path)
     if origin is tuple:
-        if not isinstance(value, list):
-            raise InputError(f"{path}: expected a list, found {type(value).__name__}")
+        _expect(list, "a list", value, path)
         item_kind = typing.get_args(kind)[0]
         return tuple(_read(item_kind, item, f"{path}[{index}]") for index, item in enumerate(value))
     if origin is dict:
-        if not isinstance(value, dict):
-            raise InputError(f"{path}: expected an object, found {type(value).__name__}")
+        _expect(dict, "an object", value, path)
         item_kind = typing.get_args(kind)[1]
         return {key: _read(item_kind, item, f"{path}.{key}") for key, item in value.items()}
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+    if dataclasses.is_dataclass(kind):
         return _read_dataclass(kind, value, path)
     if issubclass(kind, enum.Enum):
         try:
@@ -840,43 +820,33 @@ def _read(kind: Any, value: Any, path: str) -> Any:
         except ValueError:
             allowed = ", ".join(str(member.value) for member in kind)
             raise InputError(f"{path}: expected one of {allowed}; found {value!r}") from None
-    if kind in (int, float):
-        return _read_integer(value, path) if kind is int else _read_float(value, path)
-    if not isinstance(value, kind):
-        raise InputError(f"{path}: expected {kind.__name__}, found {type(value).__name__}")
-    return value
-
-
-def _read_float(value: Any, path: str) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise InputError(f"{path}: expected a number, found {type(value).__name__}")
-    if not abs(value) <= MAX_NUMBER:
-        raise InputError(f"{path}: expected a number of at most {MAX_NUMBER:g}")
-    return float(value)
-
-
-def _read_integer(value: Any, path: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InputError(f"{path}: expected int, found {type(value).__name__}")
-    if abs(value) >= 10**MAX_INTEGER_DIGITS:
+    if kind is float:
+        _expect((int, float), "a number", value, path)
+        if not abs(value) <= MAX_NUMBER:
+            raise InputError(f"{path}: expected a number of at most {MAX_NUMBER:g}")
+        return float(value)
+    _expect(kind, kind.__name__, value, path)
+    if kind is int and abs(value) >= 10**MAX_INTEGER_DIGITS:
         raise InputError(f"{path}: expected a whole number of at most {MAX_INTEGER_DIGITS} digits")
     return value
 
 
-def _read_dataclass(kind: type, value: Any, path: str) -> Any:
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: expected an object, found {type(value).__name__}")
-    hints = _HINTS.get(kind)
-    if hints is None:
-        hints = _HINTS[kind] = typing.get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind)]
-    missing = [name for name in names if name not in value]
-    if missing:
-        raise InputError(f"{path}: {missing[0]!r} is missing")
-    unknown = [key for key in value if key not in hints]
-    if unknown:
-        raise InputError(f"{path}: unknown key {unknown[0]!r}")
-    return kind(**{name: _read(hints[name], value[name], f"{path}.{name}") for name in names})
+def _expect(kinds: type | tuple[type, ...], called: str, value: Any, path: str) -> None:
+    # To Python true and false are integers, to JSON they are not.
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+        raise InputError(f"{path}: expected {called}, found {type(value).__name__}")
+
+
+def _read_dataclass(kind: Any, value: Any, path: str) -> Any:
+    _expect(dict, "an object", value, path)
+    hints = _type_hints(kind)
+    for name in hints:
+        if name not in value:
+            raise InputError(f"{path}: {name!r} is missing")
+    for name in value:
+        if name not in hints:
+            raise InputError(f"{path}: unknown key {name!r}")
+    return kind(**{name: _read(hint, value[name], f"{path}.{name}") for name, hint in hints.items()})
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1060,7 +1030,8 @@ def _is_torn(buffer: bytes, at: int) -> bool:
 
 def _log_record(found: re.Match[bytes], line: int) -> LogRecord:
     name, digits, _, device, block_dim, ms, status = found.groups()
-    return LogRecord(*_log_identity(name, digits, device, block_dim), float(ms), _STATUSES[status], line)
+    known = Status(status.decode()) if status else Status.UNKNOWN
+    return LogRecord(*_log_identity(name, digits, device, block_dim), float(ms), known, line)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -1074,14 +1045,6 @@ def _log_identity(
         sys.intern(device.decode("utf-8", "backslashreplace")),
         int(block_dim) if block_dim else None,
     )
-
-
-_STATUSES = {
-    b"compiled": Status.COMPILED,
-    b"cached": Status.CACHED,
-    b"error": Status.ERROR,
-    None: Status.UNKNOWN,
-}
 
 
 def own_output(line: bytes) -> bytes:
@@ -1192,14 +1155,10 @@ class LogTally:
 
     def __init__(self) -> None:
         self._logs: list[str] = []
-        self._versions: list[str] = []
+        self._parsers: list[LogParser] = []
         self._builds: list[LogBuild] | None = []
         self._groups: dict[_LogKey, _LogGroup] = {}
         self._left_out = {status: _LogGroup(0, 0) for status in Status}
-        self._native_ms = 0.0
-        self._natives = 0
-        self._unreadable = 0
-        self._starts = 0
 
     def open_log(self, name: str) -> None:
         """Name the log that the records after this come from."""
@@ -1221,31 +1180,26 @@ class LogTally:
 
     def close_log(self, parser: LogParser) -> None:
         """Take over what the parser of a log counted beside its records."""
-        self._native_ms += parser.native_compile_ms
-        self._natives += parser.native_compiles
-        self._unreadable += parser.unreadable
-        self._starts += parser.starts
-        self._versions += [version for version in parser.versions if version not in self._versions]
+        self._parsers.append(parser)
 
     def report(self) -> LogReport:
         """The result so far."""
         groups = [group.build(key) for key, group in self._groups.items()]
         flags = log_flags(groups)
+        versions = tuple(dict.fromkeys(version for parser in self._parsers for version in parser.versions))
+        left_out = sum(group.count for group in self._left_out.values())
         return LogReport(
             schema=LOG_SCHEMA,
             schema_version=SCHEMA_VERSION,
             probe_version=PROBE_VERSION,
             logs=tuple(self._logs),
-            warp_versions=tuple(self._versions),
+            warp_versions=versions,
             summary=self._summary(groups),
             flags=flags,
-            notes=log_notes(flags, tuple(self._versions), self._builds, self._left_out_count()),
+            notes=log_notes(flags, versions, self._builds or [], left_out),
             builds_aggregated=self._builds is None,
             builds=tuple(groups if self._builds is None else self._builds),
         )
-
-    def _left_out_count(self) -> int:
-        return sum(group.count for group in self._left_out.values())
 
     def _summary(self, groups: list[LogBuild]) -> LogSummary:
         counts = {status: left_out.count for status, left_out in self._left_out.items()}
@@ -1253,6 +1207,7 @@ class LogTally:
         for group in groups:
             counts[group.status] += group.count
             times[group.status] += group.ms
+        native = [parser.native_compile_ms for parser in self._parsers if parser.native_compiles]
         return LogSummary(
             records=sum(counts.values()),
             identities=len({(group.name, group.hash, group.device, group.block_dim) for group in groups}),
@@ -1264,9 +1219,9 @@ class LogTally:
             cached_ms=round(times[Status.CACHED], 3),
             error_ms=round(times[Status.ERROR], 3),
             no_status_ms=round(times[Status.UNKNOWN], 3),
-            native_compile_ms=round(self._native_ms, 3) if self._natives else None,
-            unreadable=self._unreadable,
-            starts=self._starts,
+            native_compile_ms=round(math.fsum(native), 3) if native else None,
+            unreadable=sum(parser.unreadable for parser in self._parsers),
+            starts=sum(parser.starts for parser in self._parsers),
         )
 
 
@@ -1337,10 +1292,8 @@ def _cached_loads(name: str, device: str, groups: list[LogBuild]) -> CachedLoads
     )
 
 
-def log_notes(
-    flags: LogFlags, versions: tuple[str, ...], builds: list[LogBuild] | None, left_out: int
-) -> tuple[Notice, ...]:
-    """What keeps the figures and flags of a log from meaning more than they do."""
+def log_notes(flags: LogFlags, versions: Sequence[str], builds: list[LogBuild], left_out: int) -> tuple[Notice, ...]:
+    """What keeps the figures and flags of a log from meaning more than they do. `builds` is empty where aggregated."""
     notes = []
     hidden = any(one.block_dim is None for one in flags.several_hashes)
     if hidden and not (versions and all(_version(version) < (1, 5) for version in versions)):
@@ -1360,7 +1313,7 @@ def log_notes(
                 " cleared, moved or switched off; a log cannot tell which, `measure` can",
             )
         )
-    repeated = _repeated_lines(builds or [])
+    repeated = _repeated_lines(builds)
     if repeated:
         notes.append(
             Notice(
@@ -1578,21 +1531,21 @@ MAX_EVIDENCE = 12
 
 
 class Mechanism(str, enum.Enum):
-    """What a finding can say; a closed set, explained in `MECHANISMS`."""
+    """What a finding can say; a closed set, explained in `MECHANISMS_PAGE` and in the schema of the report."""
 
-    CS_1 = "CS-1"
-    CS_2 = "CS-2"
-    CS_3 = "CS-3"
-    CS_4 = "CS-4"
-    CS_5 = "CS-5"
-    CS_6 = "CS-6"
-    CS_7 = "CS-7"
-    CS_8 = "CS-8"
-    CS_9 = "CS-9"
-    CS_10 = "CS-10"
-    CS_11 = "CS-11"
-    CS_12 = "CS-12"
-    CS_13 = "CS-13"
+    CS_1 = "CS-1"  # kernels or functions changed after the first load
+    CS_2 = "CS-2"  # the cache was not reused
+    CS_3 = "CS-3"  # an option set after the first load
+    CS_4 = "CS-4"  # modules of one kernel
+    CS_5 = "CS-5"  # several block_dims
+    CS_6 = "CS-6"  # new instances of a generic kernel
+    CS_7 = "CS-7"  # link-time optimisation
+    CS_8 = "CS-8"  # CPU loads at the same time
+    CS_9 = "CS-9"  # unique modules of one kernel
+    CS_10 = "CS-10"  # unused backward code
+    CS_11 = "CS-11"  # unrolled loops
+    CS_12 = "CS-12"  # the precompiled header
+    CS_13 = "CS-13"  # CUDA modules built one at a time
     REBUILD = "rebuild"
     UNPROVEN_REBUILD = "unproven-rebuild"
     VARIANT_NEVER_LAUNCHED = "variant-never-launched"
@@ -1607,37 +1560,6 @@ class Mechanism(str, enum.Enum):
     CPU_PARALLEL_LOAD = "cpu-parallel-load"
     LOAD_IN_CAPTURE = "load-in-capture"
     BUILD_ERROR = "build-error"
-
-
-MECHANISMS: dict[Mechanism, str] = {
-    Mechanism.CS_1: "A module was built again because its kernels or functions changed after it was first loaded.",
-    Mechanism.CS_2: "A filled cache was not reused: cleared, off, thrown away, or another one for each run.",
-    Mechanism.CS_3: "A module was built again because an option of it was set after it was first loaded.",
-    Mechanism.CS_4: "Several modules of one kernel each repeat the fixed cost of a build.",
-    Mechanism.CS_5: "A process built a module at several block_dims on one device.",
-    Mechanism.CS_6: "A module was built again for new instances of a generic kernel.",
-    Mechanism.CS_7: "Link-time optimisation takes most of the time of building a module.",
-    Mechanism.CS_8: "CPU loads overlapped on several threads.",
-    Mechanism.CS_9: 'Several modules made by module="unique" repeat the fixed cost of a build.',
-    Mechanism.CS_10: "Backward code was built and not used in this run.",
-    Mechanism.CS_11: "Unrolled loops make the generated source large.",
-    Mechanism.CS_12: "The precompiled header is off, or built for too few modules to pay.",
-    Mechanism.CS_13: "Independent CUDA modules were built one at a time.",
-    Mechanism.REBUILD: "A process built a module that it had already built for the same device and block_dim.",
-    Mechanism.UNPROVEN_REBUILD: "The output shows several hashes of a module and no block_dim: rebuilds, or variants.",
-    Mechanism.VARIANT_NEVER_LAUNCHED: "A process built a module at a block_dim at which it launched none of it.",
-    Mechanism.MODULE_NEVER_LAUNCHED: "A process loaded modules ahead and launched nothing of them.",
-    Mechanism.BUILT_PER_PROCESS: "Several processes of one run each built the same module.",
-    Mechanism.OPTION_NEVER_ARRIVED: "A configuration value was assigned after its modules were created.",
-    Mechanism.IDENTITY_UNSTABLE: "A module has another hash in every run of unchanged code.",
-    Mechanism.SECOND_RUN_BUILD: "The second run still built modules, the third one no longer did.",
-    Mechanism.CACHED_LOAD_COST: "Loading modules from a filled cache takes notable time.",
-    Mechanism.HASHING_COST: "Hashing modules that are not loaded afterwards takes notable time.",
-    Mechanism.BUILDS_OVERLAPPED: "Modules were built at the same time, so their timers count some time twice.",
-    Mechanism.CPU_PARALLEL_LOAD: "A load that can target the CPU was asked for with more than one worker.",
-    Mechanism.LOAD_IN_CAPTURE: "A module was loaded while a graph was being captured.",
-    Mechanism.BUILD_ERROR: "A module load took time and ended with an error.",
-}
 
 
 class Identity(typing.NamedTuple):
@@ -1721,6 +1643,11 @@ def options_of(process: Process, load: Load) -> dict[str, str]:
     """The resolved options of a module as it was loaded; none where they are not known."""
     index = load.option_set
     return {} if index is None or not 0 <= index < len(process.option_sets) else process.option_sets[index]
+
+
+def kernels_of(process: Process, load: Load) -> list[BuiltKernel]:
+    """The kernels in a module as it was loaded; none where they are not known."""
+    return [process.built_kernels[index] for index in load.kernels]
 
 
 def union_ms(intervals: Iterable[tuple[float, float]]) -> float:
@@ -1935,6 +1862,26 @@ class Build:
     process: Process
     load: Load
 
+    @property
+    def ms(self) -> float:
+        """Its timer interval."""
+        return self.load.ms
+
+    @property
+    def header_ms(self) -> float:
+        """What of that went into a precompiled header."""
+        return (self.load.phases and self.load.phases.header_ms) or 0.0
+
+    @property
+    def site(self) -> Site | None:
+        """Where it was asked for."""
+        return self.load.site
+
+    @property
+    def kernels(self) -> list[BuiltKernel]:
+        """The kernels in the module."""
+        return kernels_of(self.process, self.load)
+
 
 def _ordered_builds(run: Run) -> list[Build]:
     """Builds by process, within one by start; those without a known start keep their order, after the others."""
@@ -2022,11 +1969,17 @@ def _overlap_factor(run: Run) -> float | None:
 
 @dataclass(frozen=True)
 class Case:
-    """What a rule looks at: a complete sample, the builds of its cold run in order, and what went unseen in any run."""
+    """What a rule looks at: a complete sample, the builds of its cold run in order, what went unseen in any run, and
+    the numbers of the builds that no earlier rule was credited with."""
 
     sample: Measured
     builds: tuple[Build, ...]
     gaps: tuple[Gap, ...]
+    uncredited: frozenset[int]
+
+    def is_open(self, build: Build) -> bool:
+        """Whether a rule may still claim the build."""
+        return build.number in self.uncredited
 
 
 @dataclass(frozen=True)
@@ -2034,10 +1987,7 @@ class Claim:
     """A finding and the numbers of the builds that it accounts for; `avoidable_ms` may count only those."""
 
     finding: Finding
-    credited: frozenset[int] = frozenset()
-
-
-Rule = Callable[[Case, frozenset[int]], list[Claim]]
+    credited: frozenset[int]
 
 
 def findings(samples: Sequence[Sample], gaps: Sequence[Gap]) -> tuple[Finding, ...]:
@@ -2050,13 +2000,14 @@ def findings(samples: Sequence[Sample], gaps: Sequence[Gap]) -> tuple[Finding, .
     if not measured:
         return ()
     sample = _typical(samples)
-    case = Case(sample, tuple(_ordered_builds(sample.cold)), tuple(gaps))
-    uncredited = frozenset(build.number for build in case.builds)
-    found = []
+    builds = tuple(_ordered_builds(sample.cold))
+    case = Case(sample, builds, tuple(gaps), frozenset(range(len(builds))))
+    found: list[Finding] = []
     for rule in RULES:
-        for claim in rule(case, uncredited):
-            uncredited -= claim.credited
-            found.append(claim.finding)
+        claims = list(rule(case))
+        found += [claim.finding for claim in claims]
+        credited = frozenset().union(*(claim.credited for claim in claims))
+        case = dataclasses.replace(case, uncredited=case.uncredited - credited)
     return tuple(sorted(found, key=_rank))
 
 
@@ -2073,23 +2024,21 @@ def _typical(samples: Sequence[Sample]) -> Measured:
     return alike[(len(alike) - 1) // 2][1]
 
 
-def _find_rebuilds(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+def _find_rebuilds(case: Case) -> Iterator[Claim]:
     """One finding a module, device and block_dim; all builds but the dearest of each process need not have happened."""
     modules: dict[tuple[str, str, int | None], list[list[Build]]] = {}
     for slot in _build_slots(case.builds).values():
         load = slot[0].load
-        if any(build.number in uncredited for build in slot[1:]):
+        if any(case.is_open(build) for build in slot[1:]):
             modules.setdefault((load.name, load.device, load.block_dim), []).append(slot)
-    claims = []
     for (name, device, block_dim), slots in modules.items():
-        again = [build for slot in slots for build in slot[1:] if build.number in uncredited]
-        cost = math.fsum(build.load.ms for build in again)
-        spare = math.fsum(_total_ms(slot) - max(build.load.ms for build in slot) for slot in slots)
+        again = [build for slot in slots for build in slot[1:] if case.is_open(build)]
+        cost = _total_ms(again)
+        spare = math.fsum(_total_ms(slot) - max(build.ms for build in slot) for slot in slots)
         hashes = {build.load.hash for slot in slots for build in slot}
         changed = len(hashes) > 1 or None in hashes
         why = "it changed after it was first loaded" if changed else "it was unloaded, or its cache cleared or off"
-        count = sum(map(len, slots))
-        finding = _finding(
+        yield _claim(
             Mechanism.REBUILD,
             FindingKind.REDUNDANT,
             module=(name, device, block_dim),
@@ -2100,25 +2049,23 @@ def _find_rebuilds(case: Case, uncredited: frozenset[int]) -> list[Claim]:
                 for slot in slots
                 for number, build in enumerate(slot, 1)
             ),
-            where=_first_site(build.load for build in again),
-            text=f"{name} was built {count} times on {device}{_at_dim(block_dim)} in"
+            where=_first_site(again),
+            text=f"{name} was built {sum(map(len, slots))} times on {device}{_at_dim(block_dim)} in"
             f" {plural(len(slots), 'process', 'processes')}, {_hashes_seen(hashes)}: {why}.",
+            credited=again,
         )
-        claims.append(Claim(finding, frozenset(build.number for build in again)))
-    return claims
 
 
-def _find_unproven_rebuilds(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+def _find_unproven_rebuilds(case: Case) -> Iterator[Claim]:
     """Builds known from the output only, which shows no block_dim."""
     modules: dict[tuple[int, str, str], list[Build]] = {}
     for build in case.builds:
-        if build.load.block_dim is None and build.number in uncredited:
+        if build.load.block_dim is None and case.is_open(build):
             modules.setdefault((build.owner, build.load.name, build.load.device), []).append(build)
-    claims = []
     for (_, name, device), builds in modules.items():
         hashes = {build.load.hash for build in builds}
         if len(hashes) > 1:
-            finding = _finding(
+            yield _claim(
                 Mechanism.UNPROVEN_REBUILD,
                 FindingKind.HINT,
                 module=(name, device, None),
@@ -2127,90 +2074,74 @@ def _find_unproven_rebuilds(case: Case, uncredited: frozenset[int]) -> list[Clai
                 text=f"{name} was built {len(builds)} times on {device}, {_hashes_seen(hashes)}; the output shows no"
                 " block_dim, so whether it changed or was asked for at several block_dims cannot be told.",
             )
-            claims.append(Claim(finding))
-    return claims
 
 
-def _find_never_launched(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+def _find_never_launched(case: Case) -> Iterator[Claim]:
     """Builds at a block_dim without a launch, of modules that are launched at another one."""
     modules: dict[tuple[str, str, int], list[Build]] = {}
     launched_at: dict[tuple[str, str, int], set[int]] = {}
     for (owner, name, device), by_dim in _block_dims(case.builds).items():
         if len(by_dim) < 2 or not _launches_seen(case, owner):
             continue
-        launched = _launched(case.sample.cold, owner, name, device)
+        launched = _launched(case, owner, name, device)
         for block_dim in sorted(by_dim.keys() - launched.keys()) if launched else ():
-            builds = [build for build in by_dim[block_dim] if build.number in uncredited]
+            builds = [build for build in by_dim[block_dim] if case.is_open(build)]
             modules.setdefault((name, device, block_dim), []).extend(builds)
             launched_at.setdefault((name, device, block_dim), set()).update(launched)
-    unused = frozenset(build.number for builds in modules.values() for build in builds)
-    claims = []
     for (name, device, block_dim), builds in modules.items():
-        cost = _total_ms(builds)
-        moved = math.fsum(_header_ms(build) for build in builds if _header_is_shared(build, case, unused))
         others = _listed([str(dim) for dim in sorted(launched_at[name, device, block_dim])], 8)
-        finding = _finding(
+        yield _claim(
             Mechanism.VARIANT_NEVER_LAUNCHED,
             FindingKind.REDUNDANT,
             module=(name, device, block_dim),
-            cost_ms=cost,
-            avoidable_ms=max(0.0, cost - moved),
+            cost_ms=_total_ms(builds),
+            avoidable_ms=_spared_ms(case, builds, modules.values()),
             evidence=[*(_how(build.load) for build in builds), f"launched on {device} at block_dim {others} only"],
-            where=_first_site(build.load for build in builds),
+            where=_first_site(builds),
             text=f"{name} was built on {device} at block_dim {block_dim}, and nothing was launched at it.",
+            credited=builds,
         )
-        claims.append(Claim(finding, frozenset(build.number for build in builds)))
-    return claims
 
 
-def _find_loaded_in_vain(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+def _find_loaded_in_vain(case: Case) -> Iterator[Claim]:
     """Modules that a program built ahead, all that are registered perhaps, and of which it launched nothing.
 
     A process that launches nothing at all may fill the cache for others.
     """
     groups: dict[tuple[str, Site | None], list[Build]] = {}
     for build in case.builds:
-        process, load = case.sample.cold.processes[build.owner], build.load
-        ahead = load.workers is not None and build.number in uncredited
-        if not ahead or not process.launches.count or not _launches_seen(case, build.owner):
-            continue
-        if not _launched(case.sample.cold, build.owner, load.name, load.device):
-            groups.setdefault((load.device, load.site), []).append(build)
-    unused = frozenset(build.number for builds in groups.values() for build in builds)
-    claims = []
+        ahead = build.load.workers is not None and case.is_open(build)
+        if ahead and _is_idle(case, build) and _launches_seen(case, build.owner):
+            groups.setdefault((build.load.device, build.site), []).append(build)
     for (device, site), builds in groups.items():
-        cost = _total_ms(builds)
-        moved = math.fsum(_header_ms(build) for build in builds if _header_is_shared(build, case, unused))
         names = sorted({build.load.name for build in builds})
-        finding = _finding(
+        yield _claim(
             Mechanism.MODULE_NEVER_LAUNCHED,
             FindingKind.REDUNDANT,
             module=(names[0] if len(names) == 1 else None, device, None),
-            cost_ms=cost,
-            avoidable_ms=max(0.0, cost - moved),
+            cost_ms=_total_ms(builds),
+            avoidable_ms=_spared_ms(case, builds, groups.values()),
             evidence=[_load_line(build.load) for build in builds],
             where=site,
             text=f"{_listed(names, 6)} {'was' if len(names) == 1 else 'were'} built ahead on {device}, and nothing of"
             f" {'it' if len(names) == 1 else 'them'} was launched in this run.",
+            credited=builds,
         )
-        claims.append(Claim(finding, frozenset(build.number for build in builds)))
-    return claims
 
 
-def _find_variants(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+def _find_variants(case: Case) -> Iterator[Claim]:
     """Modules built at several block_dims; redundant where a kernel is built at one at which it is never launched."""
     modules: dict[tuple[str, str], list[tuple[int, dict[int, list[Build]]]]] = {}
     for (owner, name, device), by_dim in _block_dims(case.builds).items():
-        kept = {dim: builds for dim, builds in by_dim.items() if builds[0].number in uncredited}
+        kept = {dim: builds for dim, builds in by_dim.items() if case.is_open(builds[0])}
         if len(kept) > 1:
             modules.setdefault((name, device), []).append((owner, kept))
-    claims = []
     for (name, device), groups in modules.items():
         further = []
         evidence = []
         redundant = False
         for owner, by_dim in groups:
-            launched = _launched(case.sample.cold, owner, name, device)
+            launched = _launched(case, owner, name, device)
             kernels = [launched.get(dim, collections.Counter()) for dim in by_dim]
             if _launches_seen(case, owner):
                 redundant |= any(used.keys() != kernels[0].keys() for used in kernels)
@@ -2220,20 +2151,19 @@ def _find_variants(case: Case, uncredited: frozenset[int]) -> list[Claim]:
                 evidence.append(f"block_dim {dim}: {_how(builds[0].load)}, {launches} of {_listed(sorted(used), 4)}")
         dims = _listed([str(dim) for dim in sorted({dim for _, by_dim in groups for dim in by_dim})], 8)
         unused = "; some were launched at one of these only" if redundant else ""
-        finding = _finding(
+        yield _claim(
             Mechanism.CS_5,
             FindingKind.REDUNDANT if redundant else FindingKind.HINT,
             module=(name, device, None),
             cost_ms=_total_ms(further),
             evidence=evidence,
-            where=_first_site(build.load for build in further),
+            where=_first_site(further),
             text=f"{name} was built on {device} at block_dim {dims}, each time with all of its kernels{unused}.",
+            credited=further,
         )
-        claims.append(Claim(finding, frozenset(build.number for build in further)))
-    return claims
 
 
-def _find_warm_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_warm_builds(case: Case) -> Iterator[Claim]:
     """What the concluding warm run built: the same hashes again (the cache was not reused), or others."""
     warm = case.sample.warm
     identity_of = identity_resolver([case.sample.cold, warm])
@@ -2241,48 +2171,43 @@ def _find_warm_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
     builds = builds_of(warm)
     again = [load for load in builds if identity_of(load) in cold_identities]
     other = [load for load in builds if identity_of(load) not in cold_identities]
-    claims = []
     if again:
         events = [event for process in warm.processes for event in process.cache_events]
         clearing = any(event.kind in CLEARING for event in events)
         word = _maintenance_word(warm) if clearing else None
         why = f", as the command asks for with {word}" if word else ": every start pays for them again"
-        finding = _finding(
+        yield _claim(
             Mechanism.CS_2,
             FindingKind.HINT if word else FindingKind.REDUNDANT,
-            cost_ms=math.fsum(load.ms for load in again),
+            cost_ms=_total_ms(again),
             evidence=[*dict.fromkeys(map(_event_line, events)), *map(_load_line, again)],
             where=_first_site([*events, *again]),
             text=f"With the caches filled, the program still built {plural(len(again), 'module')} with the hash that"
             f" the cold run had built{why}.",
         )
-        claims.append(Claim(finding))
     if other:
-        changes = [change for load in other for change in _changes(load)]
-        finding = _finding(
+        yield _claim(
             Mechanism.IDENTITY_UNSTABLE,
             FindingKind.REDUNDANT,
-            cost_ms=math.fsum(load.ms for load in other),
-            evidence=[line for load in other for line in (_load_line(load), *map(change_text, _changes(load)))],
-            where=next((change.site for change in changes if change.site), _first_site(other)),
+            cost_ms=_total_ms(other),
+            evidence=_explained(other),
+            where=_first_site([*(change for load in other for change in _changes(load)), *other]),
             text=f"With the caches filled, the program still built {plural(len(other), 'module')} with a name or hash"
             " that the cold run had not built: what they are made of differs between runs of unchanged code.",
         )
-        claims.append(Claim(finding))
-    return claims
 
 
-CLEARING = (CacheEventKind.CLEAR_KERNEL_CACHE, CacheEventKind.CLEAR_LTO_CACHE, CacheEventKind.DIRECTORY_DELETED)
+CLEARING = (CacheEventKind.CLEAR_KERNEL_CACHE, CacheEventKind.DIRECTORY_DELETED)  # what makes a module build again
 
 
-def _find_driver_cache_off(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_driver_cache_off(case: Case) -> Iterator[Claim]:
     """CUDA_CACHE_DISABLE set by the program itself, where it loads modules for CUDA."""
     events = [event for process in case.sample.cold.processes for event in process.cache_events]
     off = [event for event in events if event.kind is CacheEventKind.DRIVER_CACHE_OFF]
     loads = [load for load in loads_of(case.sample.cold) if load.device.startswith("cuda")]
     if not off or not loads:
-        return []
-    finding = _finding(
+        return
+    yield _claim(
         Mechanism.CS_2,
         FindingKind.HINT,
         cost_ms=math.fsum(load.phases.load_ms for load in loads if load.phases),
@@ -2291,29 +2216,24 @@ def _find_driver_cache_off(case: Case, _uncredited: frozenset[int]) -> list[Clai
         text="The program sets CUDA_CACHE_DISABLE=1: where Warp hands PTX to the driver, the driver compiles it anew at"
         " every start.",
     )
-    return [Claim(finding)]
 
 
-def _find_second_run_builds(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_second_run_builds(case: Case) -> Iterator[Claim]:
     builds = builds_of(case.sample.second)
     if not builds or case.sample.warm.builds:
-        return []
-    return [
-        Claim(
-            _finding(
-                Mechanism.SECOND_RUN_BUILD,
-                FindingKind.HINT,
-                cost_ms=math.fsum(load.ms for load in builds),
-                evidence=[line for load in builds for line in (_load_line(load), *map(change_text, _changes(load)))],
-                where=_first_site(builds),
-                text=f"The second run still built {plural(len(builds), 'module')}, the third none: it took two starts"
-                " to fill the cache.",
-            )
-        )
-    ]
+        return
+    yield _claim(
+        Mechanism.SECOND_RUN_BUILD,
+        FindingKind.HINT,
+        cost_ms=_total_ms(builds),
+        evidence=_explained(builds),
+        where=_first_site(builds),
+        text=f"The second run still built {plural(len(builds), 'module')}, the third none: it took two starts"
+        " to fill the cache.",
+    )
 
 
-def _find_cached_load_cost(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_cached_load_cost(case: Case) -> Iterator[Claim]:
     """Thousands of small loads, or slow ones, where nothing needs compiling any more."""
     warm = case.sample.warm
     loads = [
@@ -2324,83 +2244,70 @@ def _find_cached_load_cost(case: Case, _uncredited: frozenset[int]) -> list[Clai
     ]
     cost = math.fsum(load.ms + load.hash_ms for _, load in loads)
     if len(loads) < MANY_CACHED_LOADS and not _is_notable(cost, warm):
-        return []
+        return
     distinct = len({(path, load.name, load.hash, load.device, load.block_dim) for path, load in loads})
     families: dict[str, list[float]] = {}
     for _, load in loads:
         families.setdefault(f"{family(load.name)} on {load.device}", []).append(load.ms + load.hash_ms)
     dearest = sorted(families.items(), key=lambda item: -math.fsum(item[1]))
     sites = collections.Counter(load.site for _, load in loads if load.site)
-    return [
-        Claim(
-            _finding(
-                Mechanism.CACHED_LOAD_COST,
-                FindingKind.REDUNDANT if distinct * 2 <= len(loads) else FindingKind.HINT,
-                cost_ms=cost,
-                evidence=[f"{name}: {plural(len(ms), 'load')}, {duration(math.fsum(ms))}" for name, ms in dearest],
-                where=sites.most_common(1)[0][0] if sites else None,
-                text=f"With the caches filled, {plural(len(loads), 'load')} of"
-                f" {plural(distinct, 'identity', 'identities')} took {duration(cost)}.",
-            )
-        )
-    ]
+    yield _claim(
+        Mechanism.CACHED_LOAD_COST,
+        FindingKind.REDUNDANT if distinct * 2 <= len(loads) else FindingKind.HINT,
+        cost_ms=cost,
+        evidence=[f"{name}: {plural(len(ms), 'load')}, {duration(math.fsum(ms))}" for name, ms in dearest],
+        where=sites.most_common(1)[0][0] if sites else None,
+        text=f"With the caches filled, {plural(len(loads), 'load')} of"
+        f" {plural(distinct, 'identity', 'identities')} took {duration(cost)}.",
+    )
 
 
-def _find_hashing_cost(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_hashing_cost(case: Case) -> Iterator[Claim]:
     warm = case.sample.warm
     hashings = sum(process.hashings for process in warm.processes)
     cost = math.fsum(process.hash_ms for process in warm.processes) - math.fsum(load.hash_ms for load in loads_of(warm))
     if not _is_notable(cost, warm):
-        return []
-    return [
-        Claim(
-            _finding(
-                Mechanism.HASHING_COST,
-                FindingKind.HINT,
-                cost_ms=cost,
-                evidence=[f"{plural(hashings, 'hashing')}, {plural(len(loads_of(warm)), 'load')} in the warm run"],
-                text=f"Hashing modules that were already loaded took {duration(cost)} of the warm run: kernels or"
-                " functions are defined again and again.",
-            )
-        )
-    ]
+        return
+    yield _claim(
+        Mechanism.HASHING_COST,
+        FindingKind.HINT,
+        cost_ms=cost,
+        evidence=[f"{plural(hashings, 'hashing')}, {plural(len(loads_of(warm)), 'load')} in the warm run"],
+        text=f"Hashing modules that were already loaded took {duration(cost)} of the warm run: kernels or"
+        " functions are defined again and again.",
+    )
 
 
-def _find_overlap(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_overlap(case: Case) -> Iterator[Claim]:
     factor = _overlap_factor(case.sample.cold)
     if factor is None or factor <= OVERLAP_FACTOR:
-        return []
+        return
     summed = _total_ms(case.builds)
     threads = len({(build.owner, build.load.thread) for build in case.builds})
-    return [
-        Claim(
-            _finding(
-                Mechanism.BUILDS_OVERLAPPED,
-                FindingKind.HINT,
-                cost_ms=summed - summed / factor,
-                evidence=[
-                    f"timers add up to {duration(summed)} and cover {duration(summed / factor)}: factor {factor:.2f}",
-                    f"builds ran on {plural(threads, 'thread')}",
-                ],
-                where=_first_site(build.load for build in case.builds if build.load.workers),
-                text="BUILDS OVERLAPPED: each timer also counts its wait for the other builds, so judge a change by"
-                " the clock (compile elapsed, build span), not by the sum of the timers.",
-            )
-        )
-    ]
+    yield _claim(
+        Mechanism.BUILDS_OVERLAPPED,
+        FindingKind.HINT,
+        cost_ms=summed - summed / factor,
+        evidence=[
+            f"timers add up to {duration(summed)} and cover {duration(summed / factor)}: factor {factor:.2f}",
+            f"builds ran on {plural(threads, 'thread')}",
+        ],
+        where=_first_site(build.load for build in case.builds if build.load.workers),
+        text="BUILDS OVERLAPPED: each timer also counts its wait for the other builds, so judge a change by"
+        " the clock (compile elapsed, build span), not by the sum of the timers.",
+    )
 
 
-def _find_link_dominated(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_link_dominated(case: Case) -> Iterator[Claim]:
     modules: dict[tuple[str, str], list[tuple[Load, float]]] = {}
     for load in (build.load for build in case.builds):
         if load.phases and load.phases.lto_ms > LINK_DOMINATED_SHARE * load.ms:
             modules.setdefault((load.name, load.device), []).append((load, load.phases.lto_ms))
-    claims = []
     for (name, device), builds in modules.items():
         linking = math.fsum(lto_ms for _, lto_ms in builds)
         total = math.fsum(load.ms for load, _ in builds)
         artifacts = [artifact for load, _ in builds for artifact in load.lto]
-        finding = _finding(
+        yield _claim(
             Mechanism.CS_7,
             FindingKind.HINT,
             module=(name, device, None),
@@ -2413,86 +2320,81 @@ def _find_link_dominated(case: Case, _uncredited: frozenset[int]) -> list[Claim]
             text=f"Link-time optimisation of {plural(len(artifacts), 'artifact')} took {duration(linking)} of the"
             f" {duration(total)} that building {name} on {device} took.",
         )
-        claims.append(Claim(finding))
-    return claims
 
 
-def _find_errors(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_errors(case: Case) -> Iterator[Claim]:
     modules: dict[tuple[str, str], tuple[list[Load], list[Load]]] = {}
     for position, run in enumerate((case.sample.cold, case.sample.warm)):
         for load in loads_of(run):
             if load.status is Status.ERROR:
                 modules.setdefault((load.name, load.device), ([], []))[position].append(load)
-    claims = []
     for (name, device), (cold, warm) in modules.items():
         errors = cold or warm
         again = "the warm run failed at it too" if cold and warm else "not in the warm run" if cold else ""
-        finding = _finding(
+        yield _claim(
             Mechanism.BUILD_ERROR,
             FindingKind.REDUNDANT,
             module=(name, device, errors[0].block_dim),
-            cost_ms=math.fsum(load.ms for load in errors),
+            cost_ms=_total_ms(errors),
             evidence=[*map(_error_line, errors), again],
             where=_first_site(errors),
             text=f"{plural(len(errors), 'load')} of {name} on {device} ended with an error in the"
             f" {'cold' if cold else 'warm'} run.",
         )
-        claims.append(Claim(finding))
-    return claims
 
 
-def _find_built_per_process(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_built_per_process(case: Case) -> Iterator[Claim]:
     identity_of = identity_resolver([case.sample.cold])
     identities: dict[Identity, dict[int, float]] = {}
     for build in case.builds:
         owners = identities.setdefault(identity_of(build.load), {})
-        owners[build.owner] = max(build.load.ms, owners.get(build.owner, 0.0))
+        owners[build.owner] = max(build.ms, owners.get(build.owner, 0.0))
     shared = {identity: owners for identity, owners in identities.items() if identity.hash and len(owners) > 1}
     if not shared:
-        return []
+        return
     cost = {identity: sum(owners.values()) - max(owners.values()) for identity, owners in shared.items()}
-    return [
-        Claim(
-            _finding(
-                Mechanism.BUILT_PER_PROCESS,
-                FindingKind.HINT,
-                cost_ms=math.fsum(cost.values()),
-                evidence=[
-                    f"{identity.name} {_short(identity.hash)} on {identity.device}: built by {len(shared[identity])}"
-                    f" processes, {duration(ms)} beyond the first"
-                    for identity, ms in sorted(cost.items(), key=lambda item: -item[1])
-                ],
-                text=f"{plural(len(shared), 'identity was', 'identities were')} built by more than one process: with"
-                " the cache filled once before these start, they load it instead.",
-            )
-        )
-    ]
+    yield _claim(
+        Mechanism.BUILT_PER_PROCESS,
+        FindingKind.HINT,
+        cost_ms=math.fsum(cost.values()),
+        evidence=[
+            f"{identity.name} {_short(identity.hash)} on {identity.device}: built by {len(shared[identity])}"
+            f" processes, {duration(ms)} beyond the first"
+            for identity, ms in sorted(cost.items(), key=lambda item: -item[1])
+        ],
+        text=f"{plural(len(shared), 'identity was', 'identities were')} built by more than one process: with"
+        " the cache filled once before these start, they load it instead.",
+    )
 
 
 # Rules for the mechanisms CS-1 to CS-13, from causes, options and kernels of the builds.
 
-CAUSE_MECHANISMS: dict[CauseReason, Mechanism] = {
-    CauseReason.KERNEL_ADDED: Mechanism.CS_1,
-    CauseReason.KERNEL_REDEFINED: Mechanism.CS_1,
-    CauseReason.KERNEL_REMOVED: Mechanism.CS_1,
-    CauseReason.FUNCTION_CHANGED: Mechanism.CS_1,
-    CauseReason.STRUCT_CHANGED: Mechanism.CS_1,
-    CauseReason.GENERIC_INSTANCE_ADDED: Mechanism.CS_6,
-    CauseReason.OPTION_CHANGED: Mechanism.CS_3,
-    CauseReason.OPTION_RESTATED: Mechanism.CS_3,
-    CauseReason.SAME_HASH_AGAIN: Mechanism.CS_2,
-}
-CHANGE_CLAUSES: dict[CauseReason, str] = {
-    CauseReason.KERNEL_ADDED: "kernels were added to it after it was first loaded",
-    CauseReason.KERNEL_REDEFINED: "kernels were defined again, with other contents, after it was first loaded",
-    CauseReason.KERNEL_REMOVED: "kernels that it was first loaded with were dropped",
-    CauseReason.FUNCTION_CHANGED: "a function that its kernels call changed after it was first loaded",
-    CauseReason.STRUCT_CHANGED: "a struct that its kernels use changed after it was first loaded",
-    CauseReason.GENERIC_INSTANCE_ADDED: "a generic kernel of it met new argument types after it was first loaded",
-    CauseReason.OPTION_CHANGED: "an option of it was set after it was first loaded",
-    CauseReason.OPTION_RESTATED: "an option of it was set, after it was first loaded, to what it meant anyway",
-    CauseReason.SAME_HASH_AGAIN: "nothing in it had changed, but its compiled form was no longer in the cache or not"
-    " looked for there",
+# What a rebuild of such a cause is called, and what to say of it.
+REBUILD_CAUSES: dict[CauseReason, tuple[Mechanism, str]] = {
+    CauseReason.KERNEL_ADDED: (Mechanism.CS_1, "kernels were added to it after it was first loaded"),
+    CauseReason.KERNEL_REDEFINED: (
+        Mechanism.CS_1,
+        "kernels were defined again, with other contents, after it was first loaded",
+    ),
+    CauseReason.KERNEL_REMOVED: (Mechanism.CS_1, "kernels that it was first loaded with were dropped"),
+    CauseReason.FUNCTION_CHANGED: (
+        Mechanism.CS_1,
+        "a function that its kernels call changed after it was first loaded",
+    ),
+    CauseReason.STRUCT_CHANGED: (Mechanism.CS_1, "a struct that its kernels use changed after it was first loaded"),
+    CauseReason.OPTION_CHANGED: (Mechanism.CS_3, "an option of it was set after it was first loaded"),
+    CauseReason.OPTION_RESTATED: (
+        Mechanism.CS_3,
+        "an option of it was set, after it was first loaded, to what it meant anyway",
+    ),
+    CauseReason.GENERIC_INSTANCE_ADDED: (
+        Mechanism.CS_6,
+        "a generic kernel of it met new argument types after it was first loaded",
+    ),
+    CauseReason.SAME_HASH_AGAIN: (
+        Mechanism.CS_2,
+        "nothing in it had changed, but its compiled form was no longer in the cache or not looked for there",
+    ),
 }
 SINGLE_KERNEL_MODULES = 3  # from how many on modules of one kernel count as too finely cut
 # Generated source from which unused backward code is worth a look. About half of it is backward code; a small module
@@ -2506,41 +2408,36 @@ MAINTENANCE_WORD = re.compile(
 )
 
 
-def _find_changed_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+def _find_changed_modules(case: Case) -> Iterator[Claim]:
     """Rebuilds whose cause is known: one finding a mechanism, module, device and block_dim."""
-    groups: dict[tuple[Mechanism, str, str, int | None], list[tuple[Build, float]]] = {}
+    groups: dict[tuple[Mechanism, str, str, int | None], list[tuple[Build, float, str]]] = {}
     for slot in _build_slots(case.builds).values():
         for build, avoidable in zip(slot[1:], _avoidable_parts(slot), strict=True):
-            cause = build.load.cause
-            mechanism = CAUSE_MECHANISMS.get(cause.reason) if cause is not None else None
-            if mechanism is not None and build.number in uncredited:
-                load = build.load
-                groups.setdefault((mechanism, load.name, load.device, load.block_dim), []).append((build, avoidable))
+            load = build.load
+            if load.cause is not None and load.cause.reason in REBUILD_CAUSES:
+                mechanism, clause = REBUILD_CAUSES[load.cause.reason]
+                group = groups.setdefault((mechanism, load.name, load.device, load.block_dim), [])
+                group.append((build, avoidable, clause))
     purpose = _maintenance_word(case.sample.cold)
-    claims = []
     for (mechanism, name, device, block_dim), found in groups.items():
-        builds = [build for build, _ in found]
+        builds = [build for build, _, _ in found]
         changes = list(dict.fromkeys(change for build in builds for change in _changes(build.load)))
-        reasons = list(dict.fromkeys(b.load.cause.reason for b in builds if b.load.cause))
-        on_purpose = purpose if mechanism is Mechanism.CS_2 and any(map(_is_clearing, changes)) else None
-        finding = _finding(
+        clauses = list(dict.fromkeys(clause for _, _, clause in found))
+        clearing = any(change.name in CLEARING for change in changes)
+        on_purpose = purpose if mechanism is Mechanism.CS_2 and clearing else None
+        yield _claim(
             mechanism,
             FindingKind.HINT if on_purpose else FindingKind.REDUNDANT,
             module=(name, device, block_dim),
             cost_ms=_total_ms(builds),
-            avoidable_ms=None if on_purpose else math.fsum(part for _, part in found),
+            avoidable_ms=None if on_purpose else math.fsum(part for _, part, _ in found),
             evidence=[*map(change_text, changes), *(_how(build.load) for build in builds)],
-            where=next((change.site for change in changes if change.site), _first_site(b.load for b in builds)),
+            where=_first_site([*changes, *builds]),
             text=f"{name} was built again {_times(len(builds))} on {device}{_at_dim(block_dim)}:"
-            f" {_joined([CHANGE_CLAUSES[reason] for reason in reasons])}"
+            f" {_joined(clauses)}"
             f"{f', as the command asks for with {on_purpose}' if on_purpose else ''}.",
+            credited=builds,
         )
-        claims.append(Claim(finding, frozenset(build.number for build in builds)))
-    return claims
-
-
-def _is_clearing(change: Change) -> bool:
-    return change.name in (CacheEventKind.CLEAR_KERNEL_CACHE.value, CacheEventKind.DIRECTORY_DELETED.value)
 
 
 def _times(count: int) -> str:
@@ -2564,8 +2461,8 @@ def _maintenance_word(run: Run) -> str | None:
 def _avoidable_parts(slot: Sequence[Build]) -> list[float]:
     """What each rebuild of a slot would save if its module were built once, as large as its dearest build: the sum of
     all but the dearest. Where the dearest is a rebuild itself, the first build's time is what it would save."""
-    dearest = max(range(len(slot)), key=lambda index: slot[index].load.ms)
-    return [slot[0].load.ms if index == dearest else slot[index].load.ms for index in range(1, len(slot))]
+    dearest = max(range(len(slot)), key=lambda index: slot[index].ms)
+    return [slot[0].ms if index == dearest else slot[index].ms for index in range(1, len(slot))]
 
 
 def _changes(load: Load) -> tuple[Change, ...]:
@@ -2592,17 +2489,16 @@ def change_text(change: Change) -> str:
     return phrases.get(change.reason, change.reason.value) + where
 
 
-def _find_never_arrived(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_never_arrived(case: Case) -> Iterator[Claim]:
     """Configuration that a program assigned after a module had copied it: the module never saw the new value."""
     missed: dict[str, list[tuple[Load, UnreachedOption, ConfigEvent | None]]] = {}
     for process in case.sample.cold.processes:
         for load in process.loads:
-            kernels = [process.built_kernels[index] for index in load.kernels]
+            kernels = kernels_of(process, load)
             for option in load.unreached:
                 if option.name == "enable_backward" and kernels and not any(kernel.backward for kernel in kernels):
                     continue  # each kernel says so itself
                 missed.setdefault(option.name, []).append((load, option, _assignment(process, option, load)))
-    claims = []
     for name, found in missed.items():
         modules: dict[str, list[str]] = {}
         for load, option, _ in found:
@@ -2610,7 +2506,7 @@ def _find_never_arrived(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
             names.extend([load.name] if load.name not in names else [])
         events = list(dict.fromkeys(event for _, _, event in found if event))
         names = sorted({load.name for load, _, _ in found})
-        finding = _finding(
+        yield _claim(
             Mechanism.OPTION_NEVER_ARRIVED,
             FindingKind.REDUNDANT,
             module=(names[0] if len(names) == 1 else None, None, None),
@@ -2619,12 +2515,10 @@ def _find_never_arrived(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
                 *(f"warp.config.{name} = {e.after}, before {e.before}, at {place(e.site)}" for e in events if e.site),
                 *(f"{_listed(missing, 6)}: {values}" for values, missing in modules.items()),
             ],
-            where=next((event.site for event in events if event.site), None),
+            where=_first_site(events),
             text=f"warp.config.{name} was assigned after {_listed(names, 8)} had been created, so it never arrived"
             " there: a module copies it when its first kernel is defined.",
         )
-        claims.append(Claim(finding))
-    return claims
 
 
 def _assignment(process: Process, option: UnreachedOption, load: Load) -> ConfigEvent | None:
@@ -2640,7 +2534,7 @@ def _assignment(process: Process, option: UnreachedOption, load: Load) -> Config
     )
 
 
-def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+def _find_single_kernel_modules(case: Case) -> Iterator[Claim]:
     """Modules of one kernel that may belong together: each repeats the fixed cost of a build.
 
     Kernels with equal options that one file defines at its top level and that one process built are taken for one
@@ -2650,27 +2544,25 @@ def _find_single_kernel_modules(case: Case, uncredited: frozenset[int]) -> list[
     larger = {(build.owner, build.load.name) for build in case.builds if len(build.load.kernels) > 1}
     groups: dict[object, dict[str, list[tuple[Build, BuiltKernel]]]] = {}
     for build in case.builds:
-        process = case.sample.cold.processes[build.owner]
         load = build.load
         alone = len(load.kernels) == 1 and (build.owner, load.name) not in larger
-        if build.number not in uncredited or not alone or load.option_set is None:
+        if not case.is_open(build) or not alone or load.option_set is None:
             continue
-        kernel = process.built_kernels[load.kernels[0]]
-        options = {name: value for name, value in options_of(process, load).items() if name != "block_dim"}
+        (kernel,) = build.kernels
+        options = {item for item in options_of(build.process, load).items() if item[0] != "block_dim"}
         folder = os.path.dirname(kernel.site.file)
-        key = (kernel.unique, build.owner, folder, load.device, load.block_dim, str(sorted(options.items())))
+        key = (kernel.unique, build.owner, folder, load.device, load.block_dim, frozenset(options))
         groups.setdefault(key, {}).setdefault(kernel.site.file, []).append((build, kernel))
-    claims = []
     for files in groups.values():
         rest = []
         for found in files.values():
             fixed = [(build, kernel) for build, kernel in found if _is_top_level(kernel)]
             stable = len(_definitions(fixed)) >= SINGLE_KERNEL_MODULES
-            claims += [_single_kernel_claim(fixed, stable=True)] if stable else []
-            rest += [item for item in found if not stable or item not in fixed]
+            if stable:
+                yield _single_kernel_claim(fixed, stable=True)
+            rest += [item for item in found if not stable or not _is_top_level(item[1])]
         if len({build.load.name for build, _ in rest}) >= SINGLE_KERNEL_MODULES:
-            claims.append(_single_kernel_claim(rest, stable=False))
-    return claims
+            yield _single_kernel_claim(rest, stable=False)
 
 
 def _is_top_level(kernel: BuiltKernel) -> bool:
@@ -2691,26 +2583,24 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]], *, stable: 
     builds = [build for build, _ in found]
     definitions = len(_definitions(found))
     unique = found[0][1].unique
-    fixed = min(build.load.ms - _header_ms(build) for build in builds)
+    fixed = min(build.ms - build.header_ms for build in builds)
     files = {kernel.site.file for _, kernel in found}
     where = files.pop() if len(files) == 1 else os.path.dirname(found[0][1].site.file)
     sort = 'a unique module (module="unique")' if unique else "a module"
-    repeated = definitions == 1 and len({build.load.hash for build in builds}) == 1
-    if definitions > 1:
-        made = plural(definitions, "kernel")
-    else:
-        how = "each time with the same contents" if repeated else "in several specialisations"
-        made = f"One kernel, {how},"
+    repeated = len({build.load.hash for build in builds}) == 1
+    made = plural(definitions, "kernel")
+    if definitions == 1:
+        made = f"One kernel, {'each time with the same contents' if repeated else 'in several specialisations'},"
     if stable:
         advice = "loaded together, they could share a module and pay the fixed cost of a build once"
-    elif repeated:
+    elif definitions == 1 and repeated:
         advice = "under one module name it would be built once"
     else:
         advice = (
             "if they belong together and are all known at start, one module pays the fixed cost of a build once; if"
             " they depend on run-time data, or change apart, leave them apart"
         )
-    finding = _finding(
+    return _claim(
         Mechanism.CS_9 if unique else Mechanism.CS_4,
         FindingKind.REDUNDANT if stable else FindingKind.HINT,
         module=(None, builds[0].load.device, builds[0].load.block_dim),
@@ -2723,11 +2613,11 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]], *, stable: 
         where=found[0][1].site,
         text=f"{made} of {where} {'are' if definitions > 1 else 'is'} built in {sort} each, {len(builds)} in all, with"
         f" equal options: {advice}.",
+        credited=builds if stable else (),
     )
-    return Claim(finding, frozenset(build.number for build in builds) if stable else frozenset())
 
 
-def _find_parallel_cpu_loads(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_parallel_cpu_loads(case: Case) -> Iterator[Claim]:
     """CPU loads that overlap or may do so: Warp's native CPU compiler has lost kernels that way.
 
     A load whose error is set though it succeeded has a kernel that was not found in what had been built.
@@ -2743,22 +2633,21 @@ def _find_parallel_cpu_loads(case: Case, _uncredited: frozenset[int]) -> list[Cl
     lost = [load for load in loads_of(case.sample.cold) if load.error and load.status is not Status.ERROR]
     loads = list(dict.fromkeys([*overlapping, *asked, *lost]))
     if not loads:
-        return []
+        return
     workers = max(load.workers or 0 for load in loads)
     together = f"{plural(len(overlapping), 'CPU load')} ran at the same time on several threads"
     could = f"{plural(len(asked), 'CPU load')} ran with up to {workers} workers"
     kernels = f"; {len(lost)} of them lost a kernel" if lost else ""
-    finding = _finding(
+    yield _claim(
         Mechanism.CS_8 if overlapping or lost else Mechanism.CPU_PARALLEL_LOAD,
         FindingKind.HINT,
         module=(None, "cpu", None),
-        cost_ms=math.fsum(load.ms for load in loads),
+        cost_ms=_total_ms(loads),
         evidence=[*map(_error_line, lost), *map(_load_line, loads)],
         where=_first_site(loads),
         text=f"{together if overlapping or lost else could}{kernels}: some releases of Warp then lose kernels ('Failed"
         " to find ...' at a launch, not in every run). Use at most one worker wherever a load can be for the CPU.",
     )
-    return [Claim(finding)]
 
 
 def _overlap(one: Load, other: Load) -> bool:
@@ -2766,89 +2655,78 @@ def _overlap(one: Load, other: Load) -> bool:
     return bool(first and second and max(first[0], second[0]) < min(first[1], second[1]))
 
 
-def _find_unused_backward(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_unused_backward(case: Case) -> Iterator[Claim]:
     """Adjoint code in modules of a run that recorded no tape and launched no adjoint."""
     processes = case.sample.cold.processes
     if any(process.tapes for process in processes):
-        return []
+        return
     if any(entry.adjoint for process in processes for entry in process.launches.entries):
-        return []
+        return
     found = []
     for build in case.builds:
-        process, load = processes[build.owner], build.load
-        kernels = [process.built_kernels[index] for index in load.kernels]
-        count = sum(kernel.backward for kernel in kernels)
+        count = sum(kernel.backward for kernel in build.kernels)
         if count and not _is_idle(case, build):
-            found.append((build, count, len(kernels)))
-    small = sum(build.load.generated_source_bytes for build, _, _ in found) < BACKWARD_SOURCE_BYTES
-    if small and not any(artifact.adjoint for build, _, _ in found for artifact in build.load.lto):
-        return []
-    modules = {build.load.name for build, _, _ in found}
-    return [
-        Claim(
-            _finding(
-                Mechanism.CS_10,
-                FindingKind.HINT,
-                module=(modules.pop() if len(modules) == 1 else None, None, None),
-                cost_ms=math.fsum(build.load.ms - _header_ms(build) for build, _, _ in found),
-                evidence=[
-                    f"{build.load.name} {_short(build.load.hash)}: {count} of {plural(total, 'kernel')} with backward"
-                    f" code, {build.load.generated_source_bytes:,} bytes of source, {duration(build.load.ms)}"
-                    f"{_adjoint_links(build.load)}"
-                    for build, count, total in sorted(found, key=lambda item: -item[0].load.ms)
-                ],
-                text=f"{plural(len(found), 'build')} generated backward code, and it was not used in this run: no tape"
-                " was recorded and no adjoint launched.",
-            )
-        )
-    ]
+            found.append((build, count))
+    small = sum(build.load.generated_source_bytes for build, _ in found) < BACKWARD_SOURCE_BYTES
+    if small and not any(artifact.adjoint for build, _ in found for artifact in build.load.lto):
+        return
+    modules = {build.load.name for build, _ in found}
+    yield _claim(
+        Mechanism.CS_10,
+        FindingKind.HINT,
+        module=(modules.pop() if len(modules) == 1 else None, None, None),
+        cost_ms=math.fsum(build.ms - build.header_ms for build, _ in found),
+        evidence=[
+            f"{build.load.name} {_short(build.load.hash)}: {count} of {plural(len(build.kernels), 'kernel')} with"
+            f" backward code, {build.load.generated_source_bytes:,} bytes of source, {duration(build.ms)}"
+            f"{_adjoint_links(build.load)}"
+            for build, count in sorted(found, key=lambda item: -item[0].ms)
+        ],
+        text=f"{plural(len(found), 'build')} generated backward code, and it was not used in this run: no tape"
+        " was recorded and no adjoint launched.",
+    )
 
 
 def _adjoint_links(load: Load) -> str:
     """What linking for the adjoint took of a build; only the module option takes that away, not a kernel's."""
     links = [artifact for artifact in load.lto if artifact.adjoint]
-    spent = duration(math.fsum(artifact.ms for artifact in links))
+    spent = duration(_total_ms(links))
     return f", {plural(len(links), 'LTO artifact')} of it for backward code, {spent}" if links else ""
 
 
-def _find_unrolled_source(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_unrolled_source(case: Case) -> Iterator[Claim]:
     """Large generated source of kernels with loops that were unrolled."""
     found = []
     for build in case.builds:
-        kernels = [case.sample.cold.processes[build.owner].built_kernels[index] for index in build.load.kernels]
-        unrolled = [kernel for kernel in kernels if kernel.unrolled >= MANY_COPIES]
-        large = build.load.generated_source_bytes > LARGE_SOURCE_BYTES * len(kernels)
+        unrolled = [kernel for kernel in build.kernels if kernel.unrolled >= MANY_COPIES]
+        large = build.load.generated_source_bytes > LARGE_SOURCE_BYTES * len(build.load.kernels)
         if unrolled and large and not _is_idle(case, build):
-            found.append((build, unrolled))
+            found.append((build, sorted(unrolled, key=lambda kernel: -kernel.unrolled)))
     if not found:
-        return []
-    return [
-        Claim(
-            _finding(
-                Mechanism.CS_11,
-                FindingKind.HINT,
-                cost_ms=_total_ms(build for build, _ in found),
-                evidence=[
-                    f"{build.load.name} {_short(build.load.hash)}: {build.load.generated_source_bytes:,} bytes; "
-                    + ", ".join(
-                        f"{kernel_name(kernel.key)} repeats a loop body {kernel.unrolled} times"
-                        for kernel in sorted(unrolled, key=lambda kernel: -kernel.unrolled)[:4]
-                    )
-                    for build, unrolled in sorted(found, key=lambda item: -item[0].load.generated_source_bytes)
-                ],
-                where=max(found, key=lambda item: item[0].load.generated_source_bytes)[1][0].site,
-                text="Unrolled loops make the generated source of these kernels large.",
+        return
+    found.sort(key=lambda item: -item[0].load.generated_source_bytes)
+    yield _claim(
+        Mechanism.CS_11,
+        FindingKind.HINT,
+        cost_ms=_total_ms(build for build, _ in found),
+        evidence=[
+            f"{build.load.name} {_short(build.load.hash)}: {build.load.generated_source_bytes:,} bytes; "
+            + ", ".join(
+                f"{kernel_name(kernel.key)} repeats a loop body {kernel.unrolled} times" for kernel in unrolled[:4]
             )
-        )
-    ]
+            for build, unrolled in found
+        ],
+        where=found[0][1][0].site,
+        text="Unrolled loops make the generated source of these kernels large.",
+    )
 
 
-def _find_header(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+def _find_header(case: Case) -> Iterator[Claim]:
     """The precompiled header: off where it would pay, or built for too few modules to pay, and most of their time."""
     off: dict[object, list[Build]] = {}
     on: dict[object, list[Build]] = {}
     for build in case.builds:
-        process, load = case.sample.cold.processes[build.owner], build.load
+        process, load = build.process, build.load
         # A header serves one thread and block_dim, on CUDA (toolkit below 13, Warp 1.12 to 1.17) as on the CPU.
         key = (build.owner, load.device, load.thread, load.block_dim)
         if options_of(process, load).get("use_precompiled_headers") == "False":
@@ -2859,41 +2737,39 @@ def _find_header(case: Case, uncredited: frozenset[int]) -> list[Claim]:
     wasted = [
         builds
         for builds in on.values()
-        if sum(map(_header_ms, builds)) * 2 >= _total_ms(builds) and len(builds) <= _header_pays_beyond(builds)
+        if 2 * _header_total_ms(builds) >= _total_ms(builds)
+        and len(builds) <= _header_pays_beyond(builds)
+        # A build that is redundant itself is no reason to switch the header off.
+        and any(build.header_ms for build in builds)
+        and any(map(case.is_open, builds))
     ]
-    # A build that is redundant itself is no reason to switch the header off.
-    wasted = [group for group in wasted if any(map(_header_ms, group)) and any(b.number in uncredited for b in group)]
-    claims = []
     if missed:
-        events = [e for process in case.sample.cold.processes for e in process.config_events]
-        sites = [event.site for event in events if event.name == "use_precompiled_headers" and event.after == "False"]
-        finding = _finding(
+        events = [event for process in case.sample.cold.processes for event in process.config_events]
+        off_events = [event for event in events if (event.name, event.after) == ("use_precompiled_headers", "False")]
+        yield _claim(
             Mechanism.CS_12,
             FindingKind.HINT,
             cost_ms=_total_ms(missed),
             evidence=[_load_line(build.load) for build in missed],
-            where=next((site for site in sites if site), None),
+            where=_first_site(off_events),
             text=f"warp.config.use_precompiled_headers is off, so each of {plural(len(missed), 'build')} parsed Warp's"
             " headers again.",
         )
-        claims.append(Claim(finding))
     if wasted:
         served = [build for builds in wasted for build in builds]
-        header = math.fsum(map(_header_ms, served))
-        finding = _finding(
+        header = _header_total_ms(served)
+        yield _claim(
             Mechanism.CS_12,
             FindingKind.HINT,
             cost_ms=header,
             evidence=[
-                f"{duration(_header_ms(build))} for the header, in {_load_line(build.load)}"
+                f"{duration(build.header_ms)} for the header, in {_load_line(build.load)}"
                 for build in served
-                if _header_ms(build)
+                if build.header_ms
             ],
             text=f"{plural(len(wasted), 'precompiled header')} took {duration(header)} and served"
             f" {plural(len(served), 'build')}: with so few it may cost more than it saves.",
         )
-        claims.append(Claim(finding))
-    return claims
 
 
 def _header_pays_beyond(builds: Sequence[Build]) -> int:
@@ -2905,62 +2781,52 @@ def _header_pays_beyond(builds: Sequence[Build]) -> int:
     return 1 if builds[0].load.device == "cpu" else 5
 
 
-def _find_loads_in_capture(case: Case, _uncredited: frozenset[int]) -> list[Claim]:
+def _find_loads_in_capture(case: Case) -> Iterator[Claim]:
     loads = [load for run in (case.sample.cold, case.sample.warm) for load in loads_of(run) if load.in_capture]
     if not loads:
-        return []
-    return [
-        Claim(
-            _finding(
-                Mechanism.LOAD_IN_CAPTURE,
-                FindingKind.HINT,
-                cost_ms=math.fsum(load.ms for load in loads if load.is_build),
-                evidence=map(_load_line, loads),
-                where=_first_site(loads),
-                text="Modules were loaded while a graph was being captured. CUDA drivers from 12.3 on can do that. With"
-                " an older one Warp loads all modules first, unless force_module_load=False or a capture of another"
-                " library keeps it from that: then it fails with error 900 on a cold cache and passes on a warm one.",
-            )
-        )
-    ]
+        return
+    yield _claim(
+        Mechanism.LOAD_IN_CAPTURE,
+        FindingKind.HINT,
+        cost_ms=math.fsum(load.ms for load in loads if load.is_build),
+        evidence=map(_load_line, loads),
+        where=_first_site(loads),
+        text="Modules were loaded while a graph was being captured. CUDA drivers from 12.3 on can do that. With"
+        " an older one Warp loads all modules first, unless force_module_load=False or a capture of another"
+        " library keeps it from that: then it fails with error 900 on a cold cache and passes on a warm one.",
+    )
 
 
-def _find_serial_cuda_builds(case: Case, uncredited: frozenset[int]) -> list[Claim]:
+def _find_serial_cuda_builds(case: Case) -> Iterator[Claim]:
     """Several independent CUDA modules, each built once, one after the other, and nothing redundant among them."""
     builds = [build for build in case.builds if build.load.device.startswith(("cuda", "sm_"))]
-    if len(builds) < 2 or any(build.number not in uncredited for build in builds):
-        return []
+    if len(builds) < 2 or any(not case.is_open(build) for build in builds):
+        return
     if any(build.load.device.startswith("sm_") and (build.load.workers or 0) > 1 for build in builds):
-        return []  # on a device the workers would overlap them; offline they run one at a time all the same
-    total, largest = _total_ms(builds), max(build.load.ms for build in builds)
-    spans = [
-        (b.load.start_ms, b.load.end_ms) for b in builds if b.load.start_ms is not None and b.load.end_ms is not None
-    ]
+        return  # on a device the workers would overlap them; offline they run one at a time all the same
+    total, largest = _total_ms(builds), max(build.ms for build in builds)
+    spans = [span for build in builds if (span := _timer_interval(build.load))]
     serial = math.fsum(end - start for start, end in spans) <= OVERLAP_FACTOR * union_ms(spans)
     ceiling = total / largest if largest else 1.0
     if not serial or ceiling < PARALLEL_CEILING or len({build.load.name for build in builds}) < len(builds):
-        return []
-    return [
-        Claim(
-            _finding(
-                Mechanism.CS_13,
-                FindingKind.HINT,
-                module=(None, builds[0].load.device, None),
-                cost_ms=total - largest,
-                evidence=[
-                    f"ceiling {ceiling:.2f}: {duration(total)} in all, {duration(largest)} the largest",
-                    *(_load_line(build.load) for build in builds),
-                ],
-                where=_first_site(build.load for build in builds),
-                text=f"{plural(len(builds), 'CUDA module')} were built one at a time. Loading them with several workers"
-                f" before the first launch can be up to {ceiling:.1f} times as fast; for CUDA devices only.",
-            )
-        )
-    ]
+        return
+    yield _claim(
+        Mechanism.CS_13,
+        FindingKind.HINT,
+        module=(None, builds[0].load.device, None),
+        cost_ms=total - largest,
+        evidence=[
+            f"ceiling {ceiling:.2f}: {duration(total)} in all, {duration(largest)} the largest",
+            *(_load_line(build.load) for build in builds),
+        ],
+        where=_first_site(builds),
+        text=f"{plural(len(builds), 'CUDA module')} were built one at a time. Loading them with several workers"
+        f" before the first launch can be up to {ceiling:.1f} times as fast; for CUDA devices only.",
+    )
 
 
 # The order decides which rule is credited with a build that several could claim.
-RULES: tuple[Rule, ...] = (
+RULES: tuple[Callable[[Case], Iterator[Claim]], ...] = (
     _find_changed_modules,
     _find_rebuilds,
     _find_unproven_rebuilds,
@@ -2987,7 +2853,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def _finding(
+def _claim(
     mechanism: Mechanism,
     kind: FindingKind,
     *,
@@ -2997,13 +2863,14 @@ def _finding(
     evidence: Iterable[str],
     where: Site | None = None,
     text: str,
-) -> Finding:
+    credited: Iterable[Build] = (),
+) -> Claim:
     """A finding about `module` (name, device, block_dim; None is any), or about the program as a whole."""
-    name, device, block_dim = module
     shown = _limited(evidence)
     text = f"{text} {CONFIRM[mechanism]}"
     see = f"{MECHANISMS_PAGE}#{SHARED_SECTIONS.get(mechanism, mechanism.value.lower())}"
-    return Finding(mechanism.value, kind, name, device, block_dim, cost_ms, avoidable_ms, shown, where, text, see)
+    finding = Finding(mechanism.value, kind, *module, cost_ms, avoidable_ms, shown, where, text, see)
+    return Claim(finding, frozenset(build.number for build in credited))
 
 
 # What a finding means and how to fix it: a page in the folder above the script's. A mechanism has a section of its own,
@@ -3050,15 +2917,16 @@ CONFIRM: dict[Mechanism, str] = {
 }
 
 
-def _first_site(found: Iterable[Load | CacheEvent]) -> Site | None:
+def _first_site(found: Iterable[Load | Build | CacheEvent | ConfigEvent | Change]) -> Site | None:
     return next((item.site for item in found if item.site), None)
 
 
-def _launched(run: Run, owner: int, module: str, device: str) -> dict[int, collections.Counter[str]]:
+def _launched(case: Case, owner: int, module: str, device: str) -> dict[int, collections.Counter[str]]:
     """Launches of a module on a device by block_dim and kernel key, in a process and what it forked."""
-    path = run.processes[owner].path
+    processes = case.sample.cold.processes
+    path = processes[owner].path
     launched: dict[int, collections.Counter[str]] = {}
-    for position, process in enumerate(run.processes):
+    for position, process in enumerate(processes):
         if position != owner and not (process.how == "fork" and process.path.startswith(path + ".")):
             continue
         for entry in process.launches.entries:
@@ -3071,10 +2939,8 @@ def _launched(run: Run, owner: int, module: str, device: str) -> dict[int, colle
 def _is_idle(case: Case, build: Build) -> bool:
     """Whether nothing of the module was launched, though its process launched something: all of its code is unused,
     which is another finding than what its code is like."""
-    process = case.sample.cold.processes[build.owner]
-    return process.launches.count > 0 and not _launched(
-        case.sample.cold, build.owner, build.load.name, build.load.device
-    )
+    launches = build.process.launches.count
+    return launches > 0 and not _launched(case, build.owner, build.load.name, build.load.device)
 
 
 def _launches_seen(case: Case, owner: int) -> bool:
@@ -3100,30 +2966,34 @@ LAUNCHES_HIDDEN_BY = frozenset(
 )
 
 
-def _header_ms(build: Build) -> float:
-    return (build.load.phases and build.load.phases.header_ms) or 0.0
+def _spared_ms(case: Case, builds: Sequence[Build], unused: Iterable[Sequence[Build]]) -> float:
+    """What a program saves without these builds (some of the unused ones): all but the precompiled headers that other
+    builds of the process need too, and would pay for instead.
 
-
-def _header_is_shared(build: Build, case: Case, unused: frozenset[int]) -> bool:
-    """Whether another build of the process needs the same precompiled header, and would pay for it instead.
-
-    On the CPU there is one a block_dim (Warp 1.13 and up), on CUDA one a process.
+    On the CPU there is a header a block_dim (Warp 1.13 and up). On CUDA that depends on the toolkit; one a process is
+    assumed, so that no more is called avoidable than is.
     """
-    for other in case.builds:
-        if other.owner != build.owner or other.number in unused:
-            continue
-        on_cpu = build.load.device == "cpu", other.load.device == "cpu"
-        if on_cpu == (False, False) or (all(on_cpu) and other.load.block_dim == build.load.block_dim):
-            return True
-    return False
+
+    def header_of(build: Build) -> tuple[int, str, int | None]:
+        on_cpu = build.load.device == "cpu"
+        return build.owner, "cpu" if on_cpu else "cuda", build.load.block_dim if on_cpu else None
+
+    unused_numbers = {build.number for group in unused for build in group}
+    needed = {header_of(build) for build in case.builds if build.number not in unused_numbers}
+    moved = math.fsum(build.header_ms for build in builds if header_of(build) in needed)
+    return max(0.0, _total_ms(builds) - moved)
 
 
 def _is_notable(ms: float, run: Run) -> bool:
     return ms >= NOTABLE_MS and ms >= NOTABLE_SHARE * run.wall_ms
 
 
-def _total_ms(builds: Iterable[Build]) -> float:
-    return math.fsum(build.load.ms for build in builds)
+def _header_total_ms(builds: Iterable[Build]) -> float:
+    return math.fsum(build.header_ms for build in builds)
+
+
+def _total_ms(timed: Iterable[Load | Build | LtoArtifact]) -> float:
+    return math.fsum(one.ms for one in timed)
 
 
 def _short(module_hash: str | None) -> str:
@@ -3149,6 +3019,11 @@ def _listed(words: Sequence[str], limit: int) -> str:
 def _limited(lines: Iterable[str]) -> tuple[str, ...]:
     kept = [line for line in lines if line]
     return (*kept[:MAX_EVIDENCE], f"and {len(kept) - MAX_EVIDENCE} more") if len(kept) > MAX_EVIDENCE else tuple(kept)
+
+
+def _explained(loads: Iterable[Load]) -> list[str]:
+    """Each load, and what differs from the identity that it was compared with."""
+    return [line for load in loads for line in (_load_line(load), *map(change_text, _changes(load)))]
 
 
 def _load_line(load: Load) -> str:
