@@ -14,6 +14,10 @@ cache directories -> one JSON report -> text.
     warp_compile_probe.py what-if [options] -- COMMAND   try options of Warp one by one: a ledger of what each buys
     warp_compile_probe.py parse LOG                      read Warp's module lines out of a log
 
+Reading order: what a report holds, what a log says; statistics, diagnosis, comparison and gates; rendering as text,
+Markdown, trace and page; the recorder, which alone runs inside the target; reading what it wrote; running the command
+in isolation, and several arms of it; the commands and their options.
+
 What it promises: the command runs unmodified, its output and exit status stay what they are; every cold run starts
 from caches of its own, for Warp and for the CUDA driver; the user's own caches are neither read nor changed; where
 the recorder could not look, the report says so.
@@ -869,13 +873,7 @@ _NATIVE_ANCHOR = b"Compile "
 _BANNER_ANCHOR = b" initialized:"
 # A quotation mark as Warp prints it, or as JSON, HTML, a shell or a word processor rewrote it.
 _QUOTE = rb"(?:\\?'|\\u0027|&#39;|&#x27;|\xe2\x80[\x98\x99])"
-_DEVICE = (
-    rb"(load on device) "
-    + _QUOTE
-    + rb"([^\x00-\x20\x7f'\"\\<>{}&]{1,64}?)"
-    + _QUOTE
-    + rb"(?: \(block_dim=(\d{1,9})\))?"
-)
+_DEVICE = rb"(load on device) %b([^\x00-\x20\x7f'\"\\<>{}&]{1,64}?)%b(?: \(block_dim=(\d{1,9})\))?" % (_QUOTE, _QUOTE)
 _TIME = rb" took (\d{1,12}(?:\.\d{1,6})?) ms"
 _STATUS = rb"(?: {0,8}\((compiled|cached|error)\))?"
 # No hash up to Warp 1.1 and with the module option strip_hash; no status up to Warp 1.2.
@@ -1348,7 +1346,6 @@ def _repeated_lines(builds: list[LogBuild]) -> int:
 # Statistics
 # ---------------------------------------------------------------------------------------------------------------------
 
-
 SIGNIFICANCE = Fraction(1, 20)
 MIN_JUDGED_SAMPLES = 3
 MAX_JUDGED_SAMPLES = 50  # what the exact test is computed for; the first ones of a longer report are judged
@@ -1449,12 +1446,11 @@ def weigh(baseline: Timed, candidate: Timed) -> TimeEvidence:
         return TimeEvidence(change, band, Support.INSIDE, None, None)
     lower, higher = (candidate, baseline) if change < 0 else (baseline, candidate)
     p = rank_sum_p(lower.values, higher.values)
-    needed = needed_samples(lower.values, higher.values)
-    if min(len(baseline.values), len(candidate.values)) < MIN_JUDGED_SAMPLES:
-        return TimeEvidence(change, band, Support.TOO_FEW, p, needed)
-    if p > SIGNIFICANCE:
-        return TimeEvidence(change, band, Support.OVERLAP, p, needed)
-    return TimeEvidence(change, band, Support.SUPPORTED, p, None)
+    too_few = min(len(lower.values), len(higher.values)) < MIN_JUDGED_SAMPLES
+    if not too_few and p <= SIGNIFICANCE:
+        return TimeEvidence(change, band, Support.SUPPORTED, p, None)
+    support = Support.TOO_FEW if too_few else Support.OVERLAP
+    return TimeEvidence(change, band, support, p, needed_samples(lower.values, higher.values))
 
 
 def machine_warnings(environment: Environment) -> tuple[Notice, ...]:
@@ -1490,9 +1486,9 @@ def sample_warnings(values: Sequence[float], what: str) -> tuple[Notice, ...]:
 
 def _drifts(values: Sequence[float]) -> bool:
     """Whether values rise or fall over the samples by more than 2 %, and by more than chance (Mann's test, 5 %)."""
-    half = len(values) // 2
     if len(values) < 5:
         return False
+    half = len(values) // 2
     early, late = statistics.median(values[:half]), statistics.median(values[-half:])
     if abs(late - early) <= 0.02 * abs(early):
         return False
@@ -1575,7 +1571,6 @@ class Identity(typing.NamedTuple):
 class Measured:
     """A complete sample: its cold run, the run after it, and the run that every warm figure comes from."""
 
-    index: int
     cold: Run
     second: Run
     warm: Run
@@ -1584,7 +1579,7 @@ class Measured:
 def complete_samples(samples: Sequence[Sample]) -> list[Measured]:
     """The samples that can be counted, in order."""
     return [
-        Measured(sample.index, sample.cold, sample.warm, concluding)
+        Measured(sample.cold, sample.warm, concluding)
         for sample in samples
         if sample.complete and sample.cold and sample.warm and (concluding := sample.concluding_warm)
     ]
@@ -1640,7 +1635,7 @@ def offline_report(report: Report, device: str, name: str) -> Report:
 
 
 def options_of(process: Process, load: Load) -> dict[str, str]:
-    """The resolved options of a module as it was loaded; none where they are not known."""
+    """The resolved options of a module as it was loaded; none where they are not known, or a report points nowhere."""
     index = load.option_set
     return {} if index is None or not 0 <= index < len(process.option_sets) else process.option_sets[index]
 
@@ -1653,7 +1648,7 @@ def kernels_of(process: Process, load: Load) -> list[BuiltKernel]:
 def union_ms(intervals: Iterable[tuple[float, float]]) -> float:
     """Length that the intervals (start, end) cover together; an interval that ends before it starts covers nothing."""
     covered = 0.0
-    reached = float("-inf")
+    reached = -math.inf
     for start, end in sorted(intervals):
         covered += max(0.0, end - max(start, reached))
         reached = max(reached, end)
@@ -1721,7 +1716,7 @@ def summarise(samples: Sequence[Sample]) -> Summary | None:
         cached_loads=sum(load.status is Status.CACHED for load in jit),
         error_loads=sum(load.status is Status.ERROR for load in loads),
         aot_loads=sum(load.kind is LoadKind.AOT for load in loads),
-        warm_builds=len(builds_of(measured[0].warm)),
+        warm_builds=measured[0].warm.builds,
         generated_source_bytes=sum(load.generated_source_bytes for load in builds),
         lto_artifacts=sum(len(load.lto) for load in jit),
         lto_bytes=sum(artifact.bytes for load in jit for artifact in load.lto),
@@ -1742,7 +1737,9 @@ def summarise(samples: Sequence[Sample]) -> Summary | None:
         compile_elapsed_ms=over_known(_compile_elapsed_ms),
         build_span_ms=over(lambda sample: _build_span_ms(sample.cold)),
         overlap_factor=over_known(lambda sample: _overlap_factor(sample.cold)),
-        compile_share=over(lambda sample: _compile_share(sample.cold)),
+        compile_share=over(
+            lambda sample: _build_span_ms(sample.cold) / sample.cold.wall_ms if sample.cold.wall_ms > 0 else 0.0
+        ),
     )
 
 
@@ -1888,7 +1885,7 @@ def _ordered_builds(run: Run) -> list[Build]:
     ordered = [
         (owner, process, load)
         for owner, process in enumerate(run.processes)
-        for load in sorted(process.loads, key=lambda load: float("inf") if load.start_ms is None else load.start_ms)
+        for load in sorted(process.loads, key=lambda load: math.inf if load.start_ms is None else load.start_ms)
         if load.is_build
     ]
     return [Build(number, *parts) for number, parts in enumerate(ordered)]
@@ -1898,12 +1895,12 @@ def _build_slots(builds: Iterable[Build]) -> dict[tuple[object, ...], list[Build
     """Builds that are each other's rebuilds: of one module in one process, for the same device and block_dim.
 
     Where the block_dim is not known (a line of the output), only the same hash again is a proven rebuild: Warp's hash
-    holds the block_dim.
+    holds the block_dim. A build without either has a slot to itself.
     """
     slots: dict[tuple[object, ...], list[Build]] = {}
     for build in builds:
         load = build.load
-        known: object = load.block_dim if load.block_dim is not None else load.hash or build
+        known: object = load.block_dim if load.block_dim is not None else load.hash or (build.number,)
         slots.setdefault((build.owner, load.name, load.device, known), []).append(build)
     return slots
 
@@ -1942,10 +1939,6 @@ def _build_span_ms(run: Run) -> float:
     span = union_ms(placed)
     # When a load known from the output happened is not known, only how long it took: it is taken to stand alone.
     return span + min(unplaced, max(0.0, run.wall_ms - span))
-
-
-def _compile_share(run: Run) -> float:
-    return _build_span_ms(run) / run.wall_ms if run.wall_ms > 0 else 0.0
 
 
 def _timer_interval(load: Load) -> tuple[float, float] | None:
@@ -2500,10 +2493,10 @@ def _find_never_arrived(case: Case) -> Iterator[Claim]:
                     continue  # each kernel says so itself
                 missed.setdefault(option.name, []).append((load, option, _assignment(process, option, load)))
     for name, found in missed.items():
-        modules: dict[str, list[str]] = {}
+        by_values: dict[str, dict[str, None]] = {}
         for load, option, _ in found:
-            names = modules.setdefault(f"kept {option.module_value}, warp.config has {option.config_value}", [])
-            names.extend([load.name] if load.name not in names else [])
+            values = f"kept {option.module_value}, warp.config has {option.config_value}"
+            by_values.setdefault(values, {})[load.name] = None
         events = list(dict.fromkeys(event for _, _, event in found if event))
         names = sorted({load.name for load, _, _ in found})
         yield _claim(
@@ -2513,7 +2506,7 @@ def _find_never_arrived(case: Case) -> Iterator[Claim]:
             cost_ms=math.fsum(load.ms for load, _, _ in found if load.is_build),
             evidence=[
                 *(f"warp.config.{name} = {e.after}, before {e.before}, at {place(e.site)}" for e in events if e.site),
-                *(f"{_listed(missing, 6)}: {values}" for values, missing in modules.items()),
+                *(f"{_listed(list(modules), 6)}: {values}" for values, modules in by_values.items()),
             ],
             where=_first_site(events),
             text=f"warp.config.{name} was assigned after {_listed(names, 8)} had been created, so it never arrived"
@@ -2523,15 +2516,11 @@ def _find_never_arrived(case: Case) -> Iterator[Claim]:
 
 def _assignment(process: Process, option: UnreachedOption, load: Load) -> ConfigEvent | None:
     """The assignment that a module missed: the last one of that value before the load."""
-    until = float("inf") if load.start_ms is None else load.start_ms
-    return next(
-        (
-            event
-            for event in reversed(process.config_events)
-            if (event.name, event.after) == (option.name, option.config_value) and event.at_ms <= until
-        ),
-        None,
-    )
+    until = math.inf if load.start_ms is None else load.start_ms
+    for event in reversed(process.config_events):
+        if (event.name, event.after) == (option.name, option.config_value) and event.at_ms <= until:
+            return event
+    return None
 
 
 def _find_single_kernel_modules(case: Case) -> Iterator[Claim]:
@@ -2800,7 +2789,7 @@ def _find_loads_in_capture(case: Case) -> Iterator[Claim]:
 def _find_serial_cuda_builds(case: Case) -> Iterator[Claim]:
     """Several independent CUDA modules, each built once, one after the other, and nothing redundant among them."""
     builds = [build for build in case.builds if build.load.device.startswith(("cuda", "sm_"))]
-    if len(builds) < 2 or any(not case.is_open(build) for build in builds):
+    if len(builds) < 2 or not all(map(case.is_open, builds)):
         return
     if any(build.load.device.startswith("sm_") and (build.load.workers or 0) > 1 for build in builds):
         return  # on a device the workers would overlap them; offline they run one at a time all the same
@@ -2980,7 +2969,7 @@ def _spared_ms(case: Case, builds: Sequence[Build], unused: Iterable[Sequence[Bu
 
     unused_numbers = {build.number for group in unused for build in group}
     needed = {header_of(build) for build in case.builds if build.number not in unused_numbers}
-    moved = math.fsum(build.header_ms for build in builds if header_of(build) in needed)
+    moved = _header_total_ms(build for build in builds if header_of(build) in needed)
     return max(0.0, _total_ms(builds) - moved)
 
 

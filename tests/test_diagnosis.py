@@ -109,7 +109,7 @@ def found_in(samples, gaps=()):
             id="one hash twice on the output does",
         ),
         pytest.param(
-            [process([log_line(hash=None), log_line(hash=None)])],
+            [process([log_line(hash=None), log_line(hash=None)], option_sets=({"mode": "'release'"},))],
             {"builds": 2, "rebuilds": 0, "identities": 1},
             id="nothing but a name on the output does not",
         ),
@@ -725,6 +725,7 @@ PROCESSES = st.builds(
     how=st.sampled_from(["exec", "fork"]),
     launches=LAUNCHED.map(launches),
     end=st.sampled_from(probe.ProcessEnd),
+    option_sets=st.just(({"mode": "'release'"},)),
 )
 RUNS = st.lists(PROCESSES, max_size=2)
 SAMPLES = st.lists(

@@ -132,9 +132,10 @@ def test_a_maintenance_path_that_clears_is_only_reported(argv, kind):
     assert all(("as the command asks for with" in finding.text) is (kind is HINT) for finding in found)
 
 
-def test_a_maintenance_word_excuses_no_cache_that_is_off():
-    off = probe.CacheEvent(probe.CacheEventKind.CACHING_OFF, 1.0, None, SITE)
-    second = warm(process([load()], cache_events=(off,), argv=("python", "sim.py", "--clean")))
+@pytest.mark.parametrize("kind", [probe.CacheEventKind.CACHING_OFF, probe.CacheEventKind.CLEAR_LTO_CACHE])
+def test_a_maintenance_word_excuses_nothing_but_a_cleared_kernel_cache(kind):
+    event = probe.CacheEvent(kind, 1.0, None, SITE)
+    second = warm(process([load()], cache_events=(event,), argv=("python", "sim.py", "--clean")))
     assert only(find(process([load()]), warm_run=second), "CS-2").kind is REDUNDANT
 
 
@@ -428,6 +429,14 @@ def test_unrolled_loops_that_make_large_source(unrolled, source_bytes, expected)
     found = find(process([built], built_kernels=(kernel(unrolled=unrolled, **FORWARD),)))
     assert names(found) == expected
     assert all("add repeats a loop body 512 times" in finding.evidence[0] for finding in found)
+
+
+def test_unrolled_loops_are_shown_at_the_kernel_with_the_most_copies():
+    few, many = kernel(unrolled=8, **FORWARD), kernel("most", line=77, unrolled=512, **FORWARD)
+    built = load(generated_source_bytes=200_000, kernels=(0, 1))
+    finding = only(find(process([built], built_kernels=(few, many))), "CS-11")
+    assert finding.where == many.site
+    assert "most repeats a loop body 512 times, add repeats a loop body 8 times" in finding.evidence[0]
 
 
 def test_unrolled_loops_of_a_module_that_nothing_launched_are_no_lever():
