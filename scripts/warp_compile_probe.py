@@ -1223,17 +1223,15 @@ class LogTally:
         )
 
 
+@dataclass(slots=True)
 class _LogGroup:
     """Count and time of records that share something, and where the first one stands."""
 
-    __slots__ = ("count", "line", "log", "ms", "slowest_ms")
-
-    def __init__(self, log: int, line: int) -> None:
-        self.log = log
-        self.line = line
-        self.count = 0
-        self.ms = 0.0
-        self.slowest_ms = 0.0
+    log: int
+    line: int
+    count: int = 0
+    ms: float = 0.0
+    slowest_ms: float = 0.0
 
     def add(self, ms: float) -> None:
         self.count += 1
@@ -1722,16 +1720,14 @@ def summarise(samples: Sequence[Sample]) -> Summary | None:
         lto_bytes=sum(artifact.bytes for load in jit for artifact in load.lto),
         launches=sum(process.launches.count for process in first.processes),
         graph_replays_unknown=sum(process.launches.graph_replays_unknown for process in first.processes),
-        cold_module_ms=over(lambda sample: math.fsum(load.ms for load in builds_of(sample.cold))),
-        error_ms=over(
-            lambda sample: math.fsum(load.ms for load in loads_of(sample.cold) if load.status is Status.ERROR)
-        ),
+        cold_module_ms=over(lambda sample: _total_ms(builds_of(sample.cold))),
+        error_ms=over(lambda sample: _total_ms(load for load in loads_of(sample.cold) if load.status is Status.ERROR)),
         native_compile_ms=over_parts(lambda phases: phases.native_ms),
         codegen_ms=over_parts(lambda phases: phases.codegen_ms),
         lto_ms=over_parts(lambda phases: phases.lto_ms),
         load_ms=over_parts(lambda phases: phases.load_ms),
         hash_ms=over(lambda sample: math.fsum(load.hash_ms for load in builds_of(sample.cold))),
-        warm_module_ms=over(lambda sample: math.fsum(load.ms for load in loads_of(sample.warm))),
+        warm_module_ms=over(lambda sample: _total_ms(loads_of(sample.warm))),
         warm_wall_ms=over(lambda sample: sample.warm.wall_ms),
         cold_wall_ms=over(lambda sample: sample.cold.wall_ms),
         compile_elapsed_ms=over_known(_compile_elapsed_ms),
@@ -1929,15 +1925,10 @@ def _compile_elapsed_ms(sample: Measured) -> float | None:
 
 def _build_span_ms(run: Run) -> float:
     """Wall time during which anything was hashed, built or loaded for a load."""
-    placed = []
-    unplaced = 0.0
-    for load in loads_of(run):
-        if interval := _timer_interval(load):
-            placed.append((interval[0] - load.hash_ms, interval[1]))
-        else:
-            unplaced += load.hash_ms + load.ms
-    span = union_ms(placed)
+    timers = [(load, _timer_interval(load)) for load in loads_of(run)]
+    span = union_ms((timer[0] - load.hash_ms, timer[1]) for load, timer in timers if timer)
     # When a load known from the output happened is not known, only how long it took: it is taken to stand alone.
+    unplaced = math.fsum(load.hash_ms + load.ms for load, timer in timers if timer is None)
     return span + min(unplaced, max(0.0, run.wall_ms - span))
 
 
@@ -1950,10 +1941,9 @@ def _overlap_factor(run: Run) -> float | None:
     summed = covered = 0.0
     for process in run.processes:
         builds = [load for load in process.loads if load.is_build]
-        intervals = [_timer_interval(load) for load in builds]
-        summed += math.fsum(load.ms for load in builds)
-        covered += union_ms(interval for interval in intervals if interval)
-        covered += math.fsum(load.ms for load, interval in zip(builds, intervals, strict=True) if interval is None)
+        summed += _total_ms(builds)
+        covered += union_ms(interval for load in builds if (interval := _timer_interval(load)))
+        covered += _total_ms(load for load in builds if _timer_interval(load) is None)
     return summed / covered if covered else None
 
 
@@ -2415,6 +2405,7 @@ def _find_changed_modules(case: Case) -> Iterator[Claim]:
     for (mechanism, name, device, block_dim), found in groups.items():
         builds = [build for build, _, _ in found]
         changes = list(dict.fromkeys(change for build in builds for change in _changes(build.load)))
+        times = "once" if len(builds) == 1 else f"{len(builds):,} times"
         clauses = list(dict.fromkeys(clause for _, _, clause in found))
         clearing = any(change.name in CLEARING for change in changes)
         on_purpose = purpose if mechanism is Mechanism.CS_2 and clearing else None
@@ -2426,15 +2417,11 @@ def _find_changed_modules(case: Case) -> Iterator[Claim]:
             avoidable_ms=None if on_purpose else math.fsum(part for _, part, _ in found),
             evidence=[*map(change_text, changes), *(_how(build.load) for build in builds)],
             where=_first_site([*changes, *builds]),
-            text=f"{name} was built again {_times(len(builds))} on {device}{_at_dim(block_dim)}:"
+            text=f"{name} was built again {times} on {device}{_at_dim(block_dim)}:"
             f" {_joined(clauses)}"
             f"{f', as the command asks for with {on_purpose}' if on_purpose else ''}.",
             credited=builds,
         )
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
 
 
 def _joined(clauses: Sequence[str]) -> str:
