@@ -7179,9 +7179,10 @@ def option_kinds(annotation: Any) -> Any:
 class LoadRecord:
     """A load in progress on one thread, with exclusive time per phase."""
 
-    def __init__(self, fields: dict[str, Any], start: int) -> None:
+    def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
-        self.start = start
+        self.timer: int | None = None  # id of Warp's timer, where it has one
+        self.start = time.monotonic_ns()
         self.phases = {"codegen": 0, "lto": 0, "native": 0, "install": 0, "load": 0}
         self.stack: list[list[Any]] = []  # [phase, time since which it accumulates]
         self.header: int | None = None
@@ -7249,7 +7250,7 @@ class Stream:
 
         self.recorder = recorder
         self.thread = thread
-        self.sequence = 1
+        self.flushed = 0  # sequence number of the last piece in the record
         self.position = 1
         self.mapped = True
         path = f"{recorder.base}.{thread}.ids"
@@ -7268,7 +7269,7 @@ class Stream:
             self.mapped = False
             buffer = mmap.mmap(-1, 4 * (size + 1))
         self.slots = memoryview(buffer).cast("I")
-        self.slots[0] = self.sequence
+        self.slots[0] = 1
 
     def append(self, number: int) -> None:
         if self.position == len(self.slots):
@@ -7278,15 +7279,16 @@ class Stream:
 
     def flush(self) -> None:
         """Move the numbers to the record. Whenever a kill comes, slot 0 tells whether they are there already: it is
-        counted up only when the slots are empty again."""
+        counted up only when the slots are empty again. After an exception from a signal's handler, the next flush goes
+        on where this one was."""
         end = self.position
-        if end > 1:
-            line = {"t": "ids", "thread": self.thread, "sequence": self.sequence, "z": pack(self.slots[1:end])}
-            self.recorder.emit(line)
-            self.slots[1:end] = memoryview(bytes(4 * (end - 1))).cast("I")
-            self.sequence += 1
-            self.slots[0] = self.sequence
-            self.position = 1
+        sequence = self.slots[0]
+        if self.slots[1] and self.flushed < sequence:
+            self.recorder.emit("ids", thread=self.thread, sequence=sequence, z=pack(self.slots[1:end]))
+            self.flushed = sequence
+        self.slots[1:end] = memoryview(bytes(4 * (end - 1))).cast("I")
+        self.slots[0] = self.flushed + 1
+        self.position = 1
 
 
 class Recorder:
@@ -7320,9 +7322,13 @@ class Recorder:
         self.thread_numbers = itertools.count()
         self.thread_indices: dict[int, int] = {}
         self.streams: dict[int, Stream] = {}
-        self.streams_lock = _thread.allocate_lock()
+        self.streams_lock = _thread.RLock()  # a signal's handler may launch in the midst of a first launch
         self.loads: dict[int, list[LoadRecord]] = {}
         self.last_hash: dict[int, tuple[str, int]] = {}
+        self.hash_frames: dict[int, list[HashFrame]] = {}
+        self.conditional_threads: set[int] = set()  # those inside the body of a capture_if or capture_while
+        self.replaying_threads: set[int] = set()  # those inside a capture_launch
+        self.deterministic_threads: set[int] = set()  # those inside a launch in deterministic mode
         self.hash_ns = 0
         self.hashings = 0
         self.config_events = 0
@@ -7331,24 +7337,22 @@ class Recorder:
         for use in self.use_main_stream:
             use(None, None)
         self.emit(
-            {
-                "t": "start",
-                "at": now,
-                "pid": self.pid,
-                "parent": os.environ.get(PROCESS_VARIABLE),
-                "how": how,
-                "argv": command_line(),
-                "executable": sys.executable,
-                "python": ".".join(str(part) for part in sys.version_info[:3]),
-            }
+            "start",
+            at=now,
+            pid=self.pid,
+            parent=os.environ.get(PROCESS_VARIABLE),
+            how=how,
+            argv=command_line(),
+            executable=sys.executable,
+            python=".".join(str(part) for part in sys.version_info[:3]),
         )
         os.environ[PROCESS_VARIABLE] = os.path.basename(self.base)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
-    def emit(self, fields: dict[str, Any]) -> None:
+    def emit(self, kind: str, /, **fields: Any) -> None:
         """Append one line. The file is opened each time: a program may close every descriptor it finds."""
-        data = (encode(fields) + "\n").encode("ascii")
+        data = (encode({"t": kind, **fields}) + "\n").encode("ascii")
         try:
             descriptor = os.open(self.base + ".rec", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
@@ -7374,7 +7378,7 @@ class Recorder:
         """A hook failed: written down, never raised in the target."""
         self.error_count += 1
         if self.error_count <= MAX_HOOK_ERRORS:
-            self.emit({"t": "error", "text": f"{what}: {text_of(error)}"})
+            self.emit("error", text=f"{what}: {text_of(error)}")
 
     def finish(self, how: str, code: int | None = None) -> None:
         """Flush and write the end line, once."""
@@ -7387,22 +7391,14 @@ class Recorder:
         if not self.warp_was_followed and not {"warp._src.context", "warp.context"}.isdisjoint(sys.modules):
             self.note_error("import of Warp", LookupError("the recorder's finder was not asked for it"))
         if self.lost_lines:
-            self.emit({"t": "error", "text": f"{self.lost_lines} lines of the record could not be written"})
-        self.emit(
-            {
-                "t": "end",
-                "at": time.monotonic_ns(),
-                "how": how,
-                "code": code,
-                "total_hash_ns": self.hash_ns,
-                "total_hashings": self.hashings,
-            }
-        )
+            self.emit("error", text=f"{self.lost_lines} lines of the record could not be written")
+        now = time.monotonic_ns()
+        self.emit("end", at=now, how=how, code=code, total_hash_ns=self.hash_ns, total_hashings=self.hashings)
 
     def revive(self) -> None:
         """An exec that failed: the process goes on."""
         self.ended = False
-        self.emit({"t": "revived", "at": time.monotonic_ns()})
+        self.emit("revived", at=time.monotonic_ns())
 
     def replace(self, owner: Any, name: str, make: Any, optional: bool = False) -> None:
         """Replace `owner.name` by `make(original)`. Where it is missing and not optional, something goes unseen."""
@@ -7502,15 +7498,9 @@ class Recorder:
                 passed = os.fsdecode(found[0]) if found else ""
             else:
                 passed = {os.fsdecode(key): os.fsdecode(value) for key, value in env.items()}.get("PYTHONPATH", "")
-            self.emit(
-                {
-                    "t": "birth",
-                    "at": at,
-                    "pid": pid,
-                    "argv": [os.fsdecode(word)[:MAX_TEXT] for word in list(argv)[:40]],
-                    "injected": self.config["inject"] in passed.split(os.pathsep),
-                }
-            )
+            words = [os.fsdecode(word)[:MAX_TEXT] for word in list(argv)[:40]]
+            injected = self.config["inject"] in passed.split(os.pathsep)
+            self.emit("birth", at=at, pid=pid, argv=words, injected=injected)
         except Exception as error:
             self.note_error("birth of a process", error)
 
@@ -7544,8 +7534,11 @@ class Recorder:
         return None
 
     @staticmethod
-    def workers_of(preload: Any) -> int | None:
-        """The number of workers that a force_load was asked for, if any."""
+    def workers_of(preload: Any, kind: str, site: list[Any] | None) -> int | None:
+        """The number of workers of a force_load. On the CPU Warp loads a single module, or with one worker, on the
+        calling thread (`site` is known); for a device it counts how many were asked for."""
+        if site is not None and kind != "offline":
+            return 1
         workers = preload.f_locals.get("max_workers")
         return None if workers is None else int(workers)
 
@@ -7607,9 +7600,9 @@ class Recorder:
                 before = vars(config)[name]
                 kinds = option_kinds(getattr(config, "__annotations__", {}).get(name)) | {type(before).__name__}
                 setattr(config, name, option_value(kinds, getattr(type(before), "__members__", {}), text))
-                self.emit({"t": "set", "name": name, "before": text_of(before), "after": text_of(vars(config)[name])})
+                self.emit("set", name=name, before=text_of(before), after=text_of(vars(config)[name]))
             except Exception as error:
-                self.emit({"t": "unset", "text": f"--set {name}={text}: {str(error)[:MAX_TEXT]}"})
+                self.emit("unset", text=f"--set {name}={text}: {str(error)[:MAX_TEXT]}")
 
     def warp_imported(self, module: Any, started: int) -> None:
         """`import warp` is over: its other modules are there now, names that it had imported too early are mended."""
@@ -7621,22 +7614,15 @@ class Recorder:
             if vars(module).get(name) is original:
                 setattr(module, name, replacement)
         config = getattr(module, "config", None)
-        self.emit(
-            {
-                "t": "warp",
-                "start": started,
-                "end": time.monotonic_ns(),
-                "version": str(getattr(config, "version", None) or getattr(module, "__version__", None)),
-                "missing": self.missing(),
-            }
-        )
+        version = str(getattr(config, "version", None) or getattr(module, "__version__", None))
+        self.emit("warp", start=started, end=time.monotonic_ns(), version=version, missing=self.missing())
 
     def patch_tape(self) -> None:
         """Note each tape that the program begins to record: with one, backward code may be needed."""
 
         def make(original: Any) -> Any:
             def enter(tape: Any) -> Any:
-                self.emit({"t": "tape"})
+                self.emit("tape")
                 return original(tape)
 
             return enter
@@ -7664,7 +7650,7 @@ class Recorder:
             def enter(timer: Any) -> Any:
                 frame = sys._getframe(1)
                 if frame.f_globals is own and str(getattr(timer, "name", None)).startswith("Module "):
-                    self.begin_load(timer, frame)
+                    self.begin_timed_load(timer, frame)
                 result = original(timer)
                 load = self.load_of(timer)
                 if load is not None:
@@ -7685,40 +7671,46 @@ class Recorder:
         self.replace(timer, "__enter__", make_enter)
         self.replace(timer, "__exit__", make_exit)
 
-    def load_of(self, timer: Any) -> LoadRecord | None:
-        loads = self.loads.get(_thread.get_ident())
-        if loads and loads[-1].fields.get("timer") == id(timer):
-            return loads[-1]
-        return None
-
     def current_load(self) -> LoadRecord | None:
         loads = self.loads.get(_thread.get_ident())
         return loads[-1] if loads else None
 
-    def begin_load(self, timer: Any, frame: Any) -> None:
+    def load_of(self, timer: Any) -> LoadRecord | None:
+        load = self.current_load()
+        return load if load is not None and load.timer == id(timer) else None
+
+    def begin_timed_load(self, timer: Any, frame: Any) -> None:
         try:
             names = frame.f_locals
             digest = names["module_hash"].hex()
-            site = self.site(frame)
-            preload = self.preload_frame(frame, site)
-            block_dim = names["active_block_dim"]
-            fields = {
-                "timer": id(timer),
-                "name": names["self"].name,
-                "hash": digest,
-                "device": str(names["device"]),
-                "block_dim": None if block_dim is None else int(block_dim),
-                "kind": "aot" if names.get("binary_path") else "jit",
-                "site": site or self.site(preload),
-                # Warp loads a single module, or with one worker, on the calling thread.
-                "workers": None if preload is None else 1 if site else self.workers_of(preload),
-                "hash_ns": self.take_hash_time(digest),
-                **self.circumstances(names["self"]),
-            }
+            kind = "aot" if names.get("binary_path") else "jit"
             self.check_twins()
-            self.push_load(fields)
+            load = self.begin_load(kind, names["self"], digest, names["device"], names["active_block_dim"], frame)
+            load.timer = id(timer)
         except Exception as error:
             self.note_error("start of a load", error)
+
+    def begin_load(
+        self, kind: str, module: Any, digest: str | None, device: Any, block_dim: Any, frame: Any
+    ) -> LoadRecord:
+        """Open the books of a load on this thread; `frame` is Warp's, from which on the user's is looked for."""
+        site = self.site(frame)
+        preload = self.preload_frame(frame, site)
+        load = LoadRecord(
+            {
+                "name": module.name,
+                "hash": digest,
+                "device": str(device),
+                "block_dim": None if block_dim is None else int(block_dim),
+                "kind": kind,
+                "site": site or self.site(preload),
+                "workers": None if preload is None else self.workers_of(preload, kind, site),
+                "hash_ns": self.take_hash_time(digest),
+                **self.circumstances(module),
+            }
+        )
+        self.loads.setdefault(_thread.get_ident(), []).append(load)
+        return load
 
     def circumstances(self, module: Any) -> dict[str, Any]:
         """What a load happened under: a graph capture, options that never arrived, where options were set last."""
@@ -7737,15 +7729,14 @@ class Recorder:
             "options_site": self.option_sites.get(module),
         }
 
-    def push_load(self, fields: dict[str, Any]) -> LoadRecord:
-        load = LoadRecord(fields, time.monotonic_ns())
-        self.loads.setdefault(_thread.get_ident(), []).append(load)
-        return load
-
-    def take_hash_time(self, digest: str) -> int:
+    def take_hash_time(self, digest: str | None) -> int:
         """The time that hashing took just before this load, on this thread."""
-        last = self.last_hash.pop(_thread.get_ident(), None)
-        return last[1] if last is not None and last[0] == digest else 0
+        thread = _thread.get_ident()
+        hashed, spent = self.last_hash.get(thread, (None, 0))
+        if hashed is None or hashed != digest:
+            return 0
+        del self.last_hash[thread]
+        return spent
 
     def end_load(self, load: LoadRecord, message: str, error: BaseException | None) -> None:
         end = time.monotonic_ns()
@@ -7756,26 +7747,22 @@ class Recorder:
             if status not in ("compiled", "cached", "error", "unknown"):
                 self.note_error("status of a load", ValueError(status))
                 status = "unknown"
-            fields = load.fields
-            fields.pop("timer", None)
-            self.write_state(fields["hash"])
-            fields.update(
-                {
-                    "t": "load",
-                    "status": status,
-                    "start": load.start,
-                    "end": end,
-                    "thread": self.thread_index(),
-                    "phases": load.phases,
-                    "header": load.header,
-                    "source_bytes": load.source_bytes,
-                    "lto": load.lto,
-                    "error": load.error_text or (None if error is None else text_of(error)),
-                    "total_hash_ns": self.hash_ns,
-                    "total_hashings": self.hashings,
-                }
+            self.write_state(load.fields["hash"])
+            self.emit(
+                "load",
+                **load.fields,
+                status=status,
+                start=load.start,
+                end=end,
+                thread=self.thread_index(),
+                phases=load.phases,
+                header=load.header,
+                source_bytes=load.source_bytes,
+                lto=load.lto,
+                error=load.error_text or (None if error is None else text_of(error)),
+                total_hash_ns=self.hash_ns,
+                total_hashings=self.hashings,
             )
-            self.emit(fields)
         except Exception as failure:
             self.note_error("end of a load", failure)
 
@@ -7809,19 +7796,9 @@ class Recorder:
             arch = args[3] if len(args) > 3 else keywords.get("output_arch")
             options = args[5] if len(args) > 5 else keywords.get("options")
             block_dim = (options or module.options).get("block_dim")
-            return self.push_load(
-                {
-                    "name": module.name,
-                    "hash": None,
-                    "device": f"sm_{arch}" if device is None and arch else str(device),
-                    "block_dim": None if block_dim is None else int(block_dim),
-                    "kind": "aot",
-                    "site": self.site(sys._getframe(2)),
-                    "workers": None,
-                    "hash_ns": 0,
-                    **self.circumstances(module),
-                }
-            )
+            if device is None and arch:
+                device = f"sm_{arch}"
+            return self.begin_load("aot", module, None, device, block_dim, sys._getframe(2))
         except Exception as error:
             self.note_error("start of an ahead-of-time compilation", error)
             return None
@@ -7950,7 +7927,6 @@ class Recorder:
 
     def patch_hasher(self) -> None:
         """Follow Warp's hasher through a module: each item it hashes has a frame that collects what belongs to it."""
-        self.hash_frames: dict[int, list[HashFrame]] = {}
 
         def make_init(original: Any) -> Any:
             def init(hasher: Any, *args: Any, **keywords: Any) -> None:
@@ -7963,7 +7939,7 @@ class Recorder:
                     original(hasher, *args, **keywords)
                 finally:
                     if outer is None:
-                        del self.hash_frames[thread]
+                        self.hash_frames.pop(thread, None)
                     else:
                         self.hash_frames[thread] = outer
                 self.end_hashing(hasher, args, root, time.monotonic_ns() - start)
@@ -8012,7 +7988,7 @@ class Recorder:
         key = kind + digest + module
         if key not in self.written:
             self.written.add(key)
-            self.emit(dict({"t": kind, "digest": digest}, **make()))
+            self.emit(kind, digest=digest, **make())
 
     def note_references(self, references: Any, frame: HashFrame) -> None:
         """What Warp found that a body refers to: (constants by name, types, functions)."""
@@ -8247,18 +8223,16 @@ class Recorder:
             self.adjoint_entries[hooks] = {}
             digest = kernel.hash
             self.emit(
-                {
-                    "t": "hooks",
-                    "number": number,
-                    "key": kernel.key,
-                    "module": kernel.module.name,
-                    "hash": identity[0],
-                    "device": identity[1],
-                    "block_dim": None if identity[2] is None else int(identity[2]),
-                    "digest": digest.hex() if digest is not None else None,
-                    "args": [self.type_name(item.type) for item in kernel.adj.args],
-                    "lost": not hooks.forward,
-                }
+                "hooks",
+                number=number,
+                key=kernel.key,
+                module=kernel.module.name,
+                hash=identity[0],
+                device=identity[1],
+                block_dim=None if identity[2] is None else int(identity[2]),
+                digest=digest.hex() if digest is not None else None,
+                args=[self.type_name(item.type) for item in kernel.adj.args],
+                lost=not hooks.forward,
             )
             if identity[1] != "cpu":
                 bounds = self.types.launch_bounds_t
@@ -8334,9 +8308,7 @@ class Recorder:
             if key not in known:
                 self.distinct += 1
                 dim = self.dim_of(bounds) if key else None
-                known[key] = self.describe(
-                    {"kernel": self.kernel_of_hooks.get(hooks), "dim": dim, "adjoint": bool(adjoint)}
-                )
+                known[key] = self.describe(kernel=self.kernel_of_hooks.get(hooks), dim=dim, adjoint=bool(adjoint))
                 if dim is not None and len(dim) == 1:
                     known[bounds.size] = known[key]  # what `make_invoke` looks up
             return known[key]
@@ -8348,12 +8320,12 @@ class Recorder:
         """The number of something that is no known launch: a graph replay whose content was not seen, say."""
         known = self.entries.setdefault(what, {})
         if b"" not in known:
-            known[b""] = self.describe({"special": what})
+            known[b""] = self.describe(special=what)
         return known[b""]
 
-    def describe(self, fields: dict[str, Any]) -> int:
+    def describe(self, **fields: Any) -> int:
         number = next(self.entry_numbers)
-        self.emit(dict(fields, t="launch", number=number))
+        self.emit("launch", number=number, **fields)
         return number
 
     @staticmethod
@@ -8374,7 +8346,7 @@ class Recorder:
                 with self.streams_lock:
                     first = not self.streams
                     size = MAIN_STREAM_IDS if first else OTHER_STREAM_IDS
-                    stream = self.streams[ident] = Stream(self, self.thread_index(), size)
+                    stream = self.streams.setdefault(ident, Stream(self, self.thread_index(), size))
                     if first:
                         for use in self.use_main_stream:
                             use(ident, stream)
@@ -8389,8 +8361,6 @@ class Recorder:
         from weakref import WeakKeyDictionary
 
         self.graphs: Any = WeakKeyDictionary()  # capture (CPU) or graph (CUDA) -> GraphContent
-        self.conditional_threads: set[int] = set()  # those inside the body of a capture_if or capture_while
-        self.replaying_threads: set[int] = set()  # those inside a capture_launch
 
         def make_begin(original: Any) -> Any:
             def capture_begin(*args: Any, **keywords: Any) -> Any:
@@ -8488,7 +8458,7 @@ class Recorder:
                 if capture is not None:
                     self.graphs[capture] = content
             if content.number is None:
-                content.number = self.describe({"graph": pack(content.packed()), "unknown": content.unknown})
+                content.number = self.describe(graph=pack(content.packed()), unknown=content.unknown)
             self.append(content.number)
         except Exception as error:
             self.note_error("a graph replay", error)
@@ -8518,15 +8488,13 @@ class Recorder:
                 for value in (vars(runtime).get("toolkit_version"), vars(runtime).get("driver_version"))
             ]
             self.emit(
-                {
-                    "t": "init",
-                    "start": start,
-                    "end": end,
-                    "devices": devices,
-                    "toolkit": versions[0],
-                    "driver": versions[1],
-                    "cuda_archs": sorted(vars(runtime).get("nvrtc_supported_archs") or ()),
-                }
+                "init",
+                start=start,
+                end=end,
+                devices=devices,
+                toolkit=versions[0],
+                driver=versions[1],
+                cuda_archs=sorted(vars(runtime).get("nvrtc_supported_archs") or ()),
             )
             # The native functions have the prefix from Warp 1.9 on.
             prefix = "wp_" if hasattr(runtime.llvm, "wp_load_obj") else ""
@@ -8556,7 +8524,6 @@ class Recorder:
     def make_cuda_launch(self, original: Any) -> Any:
         """Every CUDA launch ends in this native function; a kernel is known there by its function handle. Arguments
         as of Warp 1.10 to 1.19: context, function, size, ..., parameters, stream[, capture information]."""
-        self.deterministic_threads: set[int] = set()
 
         def cuda_launch_kernel(*args: Any) -> Any:
             failed = original(*args)
@@ -8666,15 +8633,9 @@ class Recorder:
         try:
             if self.config_events < MAX_CONFIG_EVENTS and before != after:
                 self.config_events += 1
+                now = time.monotonic_ns()
                 self.emit(
-                    {
-                        "t": "config",
-                        "name": name,
-                        "before": text_of(before),
-                        "after": text_of(after),
-                        "at": time.monotonic_ns(),
-                        "site": self.site(frame),
-                    }
+                    "config", name=name, before=text_of(before), after=text_of(after), at=now, site=self.site(frame)
                 )
         except Exception as error:
             self.note_error("configuration", error)
@@ -8720,7 +8681,7 @@ class Recorder:
             for twin in self.twins:
                 if real is not None and is_in_folder(real, twin.private):
                     real = twin.real + real[len(twin.private) :]
-            self.emit({"t": "cache", "kind": kind, "at": time.monotonic_ns(), "path": real, "site": self.site(frame)})
+            self.emit("cache", kind=kind, at=time.monotonic_ns(), path=real, site=self.site(frame))
         except Exception as error:
             self.note_error("cache event", error)
 
@@ -8780,7 +8741,7 @@ class Twin:
             path = os.path.dirname(path)
         os.makedirs(real, exist_ok=True)
         if made:
-            recorder.emit({"t": "made", "paths": made})
+            recorder.emit("made", paths=made)
         found = os.stat(real)
         note = self.private + ".identity"
         text = f"{real} {found.st_dev} {found.st_ino}"
@@ -8927,12 +8888,12 @@ class OfflineRecorder(Recorder):
     def __init__(self, config: dict[str, Any]) -> None:
         self.architecture, self.suffix = config["cuda_arch"]
         self.device_name = f"sm_{self.architecture}{self.suffix}"
-        self.scopes: dict[int, list[list[Any]]] = {}  # by thread: [block_dim asked for, hash of what is loaded]
         self.asked_entries: dict[Any, dict[bytes, int]] = {}
-        self.kept_states: dict[int, KeptState] = {}  # by thread, while it compiles
         super().__init__(config)
 
     def begin(self, how: str) -> None:
+        self.scopes: dict[int, list[list[Any]]] = {}  # by thread: [block_dim asked for, hash of what is loaded]
+        self.kept_states: dict[int, KeptState] = {}  # by thread, while it compiles
         self.compiling = _thread.RLock()
         super().begin(how)
 
@@ -9073,12 +9034,10 @@ class OfflineRecorder(Recorder):
             if key not in known:
                 self.distinct += 1
                 known[key] = self.describe(
-                    {
-                        "kernel": self.kernel_of_hooks.get(hooks),
-                        "dim": self.dim_of(bounds) if key else None,
-                        "adjoint": bool(adjoint),
-                        "offline": [digest or "", self.device_name, block_dim],
-                    }
+                    kernel=self.kernel_of_hooks.get(hooks),
+                    dim=self.dim_of(bounds) if key else None,
+                    adjoint=bool(adjoint),
+                    offline=[digest or "", self.device_name, block_dim],
                 )
             return known[key]
         except Exception as error:
@@ -9186,12 +9145,11 @@ class OfflineRecorder(Recorder):
         """A load of kind `offline`: what `Module.load` does on a CUDA device up to the binary."""
         config = self.warp_config
         has_options = "options" in module._compile.__wrapped__.__code__.co_varnames
-        digest = None
-        error_text = None
-        load = None
+        digest = load = error_text = None
+        compiled = True  # of Warp 1.10 to 1.19, `_compile` says False where the binary was in the cache
         try:
             digest = module.get_module_hash(block_dim).hex()
-            load = self.begin_offline(module, digest, block_dim)
+            load = self.begin_load("offline", module, digest, self.device_name, block_dim, sys._getframe())
             keywords = {"options": module.resolved_options[block_dim]} if has_options else {}
             output = module.options.get("cuda_output") or vars(config).get("cuda_output")
             folder = None
@@ -9205,7 +9163,6 @@ class OfflineRecorder(Recorder):
                     compiled = module._compile(
                         None, folder, None, self.architecture, output == "ptx" or None, **keywords
                     )
-                    load.fields["compiled"] = compiled
                 except Exception as error:
                     self.forget_frames(error)
                     error_text = text_of(error)
@@ -9217,31 +9174,9 @@ class OfflineRecorder(Recorder):
             self.forget_frames(error)
             self.note_error("an offline compilation", error)
         if load is not None:
-            status = (
-                "error" if error_text is not None else "compiled" if load.fields.pop("compiled", True) else "cached"
-            )
+            status = "error" if error_text is not None else "cached" if compiled is False else "compiled"
             self.end_load(load, status, None)
         return digest
-
-    def begin_offline(self, module: Any, digest: str, block_dim: int) -> LoadRecord:
-        frame = sys._getframe(1)
-        site = self.site(frame)
-        preload = self.preload_frame(frame, site)
-        load = self.push_load(
-            {
-                "name": module.name,
-                "hash": digest,
-                "device": self.device_name,
-                "block_dim": block_dim,
-                "kind": "offline",
-                "site": site or self.site(preload),
-                "workers": None if preload is None else self.workers_of(preload),
-                "hash_ns": self.take_hash_time(digest),
-                **self.circumstances(module),
-            }
-        )
-        load.start = time.monotonic_ns()
-        return load
 
     @staticmethod
     def forget_frames(error: BaseException) -> None:
@@ -9348,21 +9283,6 @@ class AdjointText:
     calls: tuple[str, ...]
     functions: dict[str, str]
 
-    @classmethod
-    def from_json(cls, line: dict[str, Any]) -> AdjointText:
-        return cls(
-            file=line["file"],
-            line=line["line"],
-            name=line["name"],
-            source=line["source"],
-            args=tuple((label, kind, code) for label, kind, code in line["args"]),
-            constants=line["constants"],
-            types=tuple((name, code) for name, code in line["types"]),
-            statics=tuple((key, value) for key, value in line["statics"]),
-            calls=tuple(line["calls"]),
-            functions=line["functions"],
-        )
-
 
 @dataclass(frozen=True)
 class KernelText:
@@ -9375,10 +9295,6 @@ class KernelText:
     options: dict[str, str]
     overload: bool
 
-    @classmethod
-    def from_json(cls, line: dict[str, Any]) -> KernelText:
-        return cls(line["key"], line["module"], Site(*line["site"]), line["adjoint"], line["options"], line["overload"])
-
 
 @dataclass(frozen=True)
 class FunctionText:
@@ -9388,10 +9304,6 @@ class FunctionText:
     module: str | None
     adjoints: tuple[str, ...]
     snippets: tuple[str, ...]
-
-    @classmethod
-    def from_json(cls, line: dict[str, Any]) -> FunctionText:
-        return cls(line["key"], line["module"], tuple(line["adjoints"]), tuple(line["snippets"]))
 
 
 @dataclass(frozen=True)
@@ -9403,10 +9315,6 @@ class StateText:
     kernels: tuple[str, ...]
     generics: tuple[str, ...]
     functions: dict[str, str]
-
-    @classmethod
-    def from_json(cls, line: dict[str, Any]) -> StateText:
-        return cls(line["options"], tuple(line["kernels"]), tuple(line["generics"]), line["functions"])
 
 
 class Catalog:
@@ -9421,16 +9329,17 @@ class Catalog:
         self._bodies: dict[str, str] = {}
 
     def add(self, kind: str, digest: str, line: dict[str, Any]) -> None:
-        """Keep one record line of kind adjoint, kernel, function or state."""
+        """Keep the text of one record line of kind adjoint, kernel, function or state."""
+        values = {name: frozen(value) for name, value in line.items()}
         if kind == "adjoint":
-            self.adjoints[digest] = AdjointText.from_json(line)
+            self.adjoints[digest] = AdjointText(**values)
         elif kind == "kernel":
-            kernel = KernelText.from_json(line)
+            kernel = KernelText(**{**values, "site": Site(*values["site"])})
             self.kernels[digest] = self.kernels_of_modules[kernel.module, digest] = kernel
         elif kind == "function":
-            self.functions[digest] = FunctionText.from_json(line)
+            self.functions[digest] = FunctionText(**values)
         else:
-            self.states[digest] = StateText.from_json(line)
+            self.states[digest] = StateText(**values)
 
     def kernel(self, digest: str, module: str) -> KernelText | None:
         """A kernel of a module; one of equal content where that module's own was not seen."""
@@ -9474,6 +9383,11 @@ class Catalog:
     def _function(self, digest: str) -> list[str]:
         text = self.functions.get(digest)
         return [digest] if text is None else [*text.snippets, *(self._body(body) for body in text.adjoints)]
+
+
+def frozen(value: Any) -> Any:
+    """Parsed JSON with tuples for its lists."""
+    return tuple(map(frozen, value)) if isinstance(value, list) else value
 
 
 def stable_text(text: str) -> str:
@@ -9828,134 +9742,86 @@ MAX_RECORD_LINE_BYTES = 1 << 26
 MAX_RECORD_BYTES = 1 << 30
 MAX_PACKED_LAUNCHES = 1 << 24  # of one flushed piece, or one graph
 
-SITE = tuple[str, int, str]
-TYPED_TEXTS = list[tuple[str, str]]
-NAMED_TEXTS = dict[str, str]
-
-# The keys of each kind of line that the recorder writes, with the types of their values; a tuple stands for a list of
-# just these items, [X] for a list of objects. The measured program could write into the records too, and a kill or a
-# full disk tears them: a line that is not like this is not read, so that whatever reads on needs no doubts.
-RECORD_LINES: dict[str, tuple[dict[str, Any], ...]] = {
-    "start": (
-        {
-            "at": int,
-            "pid": int,
-            "parent": str | None,
-            "how": str,
-            "argv": list[str],
-            "executable": str,
-            "python": str,
-        },
-    ),
-    "end": ({"at": int, "how": ProcessEnd, "code": int | None, "total_hash_ns": int, "total_hashings": int},),
-    "revived": ({"at": int},),
-    "birth": ({"at": int, "pid": int, "argv": list[str], "injected": bool},),
-    "error": ({"text": str},),
-    "set": ({"name": str, "before": str, "after": str},),
-    "unset": ({"text": str},),
-    "tape": ({},),
-    "warp": ({"start": int, "end": int, "version": str, "missing": list[str]},),
-    "init": (
-        {
-            "start": int,
-            "end": int,
-            "devices": list[tuple[str, str, int | None]],
-            "toolkit": str | None,
-            "driver": str | None,
-            "cuda_archs": list[int],
-        },
-    ),
-    "config": ({"name": str, "before": str, "after": str, "at": int, "site": SITE | None},),
-    "cache": ({"kind": CacheEventKind, "at": int, "path": str | None, "site": SITE | None},),
-    "made": ({"paths": list[str]},),
-    "load": (
-        {
-            "name": str,
-            "hash": str | None,
-            "device": str,
-            "block_dim": int | None,
-            "status": Status,
-            "kind": LoadKind,
-            "thread": int,
-            "start": int,
-            "end": int,
-            "hash_ns": int,
-            "total_hash_ns": int,
-            "total_hashings": int,
-            "phases": {"codegen": int, "lto": int, "native": int, "install": int, "load": int},
-            "header": int | None,
-            "source_bytes": int,
-            "lto": [{"symbol": str, "bytes": int, "ns": int, "adjoint": bool}],
-            "site": SITE | None,
-            "options_site": SITE | None,
-            "workers": int | None,
-            "in_capture": bool,
-            "unreached": list[tuple[str, str, str]],
-            "error": str | None,
-        },
-    ),
-    "hooks": (
-        {
-            "number": int,
-            "key": str,
-            "module": str,
-            "hash": str,
-            "device": str,
-            "block_dim": int,
-            "digest": str | None,
-            "args": list[str],
-            "lost": bool,
-        },
-    ),
+# The keys of each kind of line that the recorder writes, with the types of their values; [X] stands for a list of
+# objects, a tuple or a dataclass for a list of just these items, alternatives stand in a tuple. The measured program
+# could write into the records too, and a kill or a full disk tears them: a line that is not like this is not read, so
+# that whatever reads on needs no doubts.
+_LAUNCH: dict[str, Any] = {"number": int, "kernel": int | None, "dim": list[int] | None, "adjoint": bool}
+RECORD_LINES: dict[str, tuple[dict[str, Any], ...] | dict[str, Any]] = {
+    "start": {
+        "at": int,
+        "pid": int,
+        "parent": str | None,
+        "how": str,
+        "argv": list[str],
+        "executable": str,
+        "python": str,
+    },
+    "end": {"at": int, "how": ProcessEnd, "code": int | None, "total_hash_ns": int, "total_hashings": int},
+    "revived": {"at": int},
+    "birth": {"at": int, "pid": int, "argv": list[str], "injected": bool},
+    "error": {"text": str},
+    "set": {"name": str, "before": str, "after": str},
+    "unset": {"text": str},
+    "tape": {},
+    "warp": {"start": int, "end": int, "version": str, "missing": list[str]},
+    "init": {
+        "start": int,
+        "end": int,
+        "devices": list[tuple[str, str, int | None]],
+        "toolkit": str | None,
+        "driver": str | None,
+        "cuda_archs": list[int],
+    },
+    "config": {"name": str, "before": str, "after": str, "at": int, "site": Site | None},
+    "cache": {"kind": CacheEventKind, "at": int, "path": str | None, "site": Site | None},
+    "made": {"paths": list[str]},
+    "load": {
+        "name": str,
+        "hash": str | None,
+        "device": str,
+        "block_dim": int | None,
+        "status": Status,
+        "kind": LoadKind,
+        "thread": int,
+        "start": int,
+        "end": int,
+        "hash_ns": int,
+        "total_hash_ns": int,
+        "total_hashings": int,
+        "phases": {"codegen": int, "lto": int, "native": int, "install": int, "load": int},
+        "header": int | None,
+        "source_bytes": int,
+        "lto": [{"symbol": str, "bytes": int, "ns": int, "adjoint": bool}],
+        "site": Site | None,
+        "options_site": Site | None,
+        "workers": int | None,
+        "in_capture": bool,
+        "unreached": list[tuple[str, str, str]],
+        "error": str | None,
+    },
+    "hooks": {
+        "number": int,
+        "key": str,
+        "module": str,
+        "hash": str,
+        "device": str,
+        "block_dim": int,
+        "digest": str | None,
+        "args": list[str],
+        "lost": bool,
+    },
     "launch": (
-        {"number": int, "kernel": int | None, "dim": list[int] | None, "adjoint": bool},
-        {
-            "number": int,
-            "kernel": int | None,
-            "dim": list[int] | None,
-            "adjoint": bool,
-            "offline": tuple[str, str, int],
-        },
+        _LAUNCH,
+        {**_LAUNCH, "offline": tuple[str, str, int]},
         {"number": int, "graph": str, "unknown": bool},
         {"number": int, "special": str},
     ),
-    "ids": ({"thread": int, "sequence": int, "z": str},),
-    "adjoint": (
-        {
-            "digest": str,
-            "file": str,
-            "line": int,
-            "name": str,
-            "source": str,
-            "args": list[tuple[str, str, str]],
-            "constants": NAMED_TEXTS,
-            "types": TYPED_TEXTS,
-            "statics": TYPED_TEXTS,
-            "calls": list[str],
-            "functions": NAMED_TEXTS,
-        },
-    ),
-    "kernel": (
-        {
-            "digest": str,
-            "key": str,
-            "module": str,
-            "site": SITE,
-            "adjoint": str | None,
-            "options": NAMED_TEXTS,
-            "overload": bool,
-        },
-    ),
-    "function": ({"digest": str, "key": str, "module": str | None, "adjoints": list[str], "snippets": list[str]},),
-    "state": (
-        {
-            "digest": str,
-            "options": NAMED_TEXTS,
-            "kernels": list[str],
-            "generics": list[str],
-            "functions": NAMED_TEXTS,
-        },
-    ),
+    "ids": {"thread": int, "sequence": int, "z": str},
+    "adjoint": {"digest": str, **typing.get_type_hints(AdjointText)},
+    "kernel": {"digest": str, **typing.get_type_hints(KernelText)},
+    "function": {"digest": str, **typing.get_type_hints(FunctionText)},
+    "state": {"digest": str, **typing.get_type_hints(StateText)},
 }
 
 
@@ -9965,17 +9831,21 @@ def fits(kind: Any, value: Any) -> bool:
         return (
             isinstance(value, dict) and kind.keys() == value.keys() and all(fits(kind[key], value[key]) for key in kind)
         )
+    if isinstance(kind, tuple):
+        return any(fits(option, value) for option in kind)
     if isinstance(kind, list):
         return isinstance(value, list) and all(fits(kind[0], item) for item in value)
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
-        return any(fits(option, value) for option in inner)
-    if origin is list:
-        return isinstance(value, list) and all(fits(inner[0], item) for item in value)
-    if origin is tuple:
-        return isinstance(value, list) and len(value) == len(inner) and all(map(fits, inner, value))
+        return fits(inner, value)
     if origin is dict:
         return isinstance(value, dict) and all(fits(inner[1], item) for item in value.values())
+    if origin is list or inner[1:] == (...,):
+        return fits([inner[0]], value)
+    if dataclasses.is_dataclass(kind):
+        inner = tuple(typing.get_type_hints(kind).values())
+    if inner:
+        return isinstance(value, list) and len(value) == len(inner) and all(map(fits, inner, value))
     if issubclass(kind, enum.Enum):
         return value in [member.value for member in kind]
     return type(value) is kind and (kind is not int or abs(value) < 1 << 63)
@@ -9988,7 +9858,7 @@ def record_line(raw: bytes) -> tuple[str, dict[str, Any]]:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     kind = line.pop("t", None) if isinstance(line, dict) else None
-    if not isinstance(kind, str) or not any(fits(shape, line) for shape in RECORD_LINES.get(kind, ())):
+    if not isinstance(kind, str) or not fits(RECORD_LINES.get(kind, ()), line):
         raise ValueError("not a line of the recorder")
     return kind, line
 
@@ -10003,13 +9873,15 @@ def open_record(path: str) -> IO[bytes]:
     return os.fdopen(descriptor, "rb")
 
 
-@dataclass
+@dataclass(eq=False)
 class RecordFile:
-    """The lines of one process's record file, sorted by kind; `truncated` if a line could not be read."""
+    """The lines of one process's record file, sorted by kind; `truncated` if a line could not be read. `parent` is the
+    record of the process that started it, once the files are `linked`."""
 
     name: str
     lines: dict[str, list[dict[str, Any]]]
     truncated: bool
+    parent: RecordFile | None = None
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         return self.lines.get(kind, [])
@@ -10017,6 +9889,23 @@ class RecordFile:
     @property
     def start(self) -> dict[str, Any]:
         return self.of("start")[0]
+
+    @property
+    def birth(self) -> dict[str, Any] | None:
+        """The line on its birth in its parent's record: the last one of its pid before it started, since a pid can come
+        again. None for a fork by os.fork, and for the first process."""
+        start = self.start
+        lines = self.parent.of("birth") if self.parent is not None else []
+        births = [line for line in lines if line["pid"] == start["pid"] and line["at"] <= start["at"]]
+        return max(births, key=operator.itemgetter("at"), default=None)
+
+    @property
+    def lineage(self) -> list[RecordFile]:
+        """The processes that it was forked from, the first one first, then itself: a fork knows what its parent did."""
+        found = [self]
+        while found[0].start["how"] == "fork" and found[0].parent is not None:
+            found.insert(0, found[0].parent)
+        return found
 
 
 def read_record_file(path: str, catalog: Catalog, private: Sequence[str]) -> RecordFile | None:
@@ -10041,7 +9930,7 @@ def read_record_file(path: str, catalog: Catalog, private: Sequence[str]) -> Rec
                     truncated = True
                     continue
                 if kind in ("adjoint", "kernel", "function", "state"):
-                    catalog.add(kind, line["digest"], line)
+                    catalog.add(kind, line.pop("digest"), line)
                 else:
                     lines.setdefault(kind, []).append(line)
     except OSError:
@@ -10051,50 +9940,33 @@ def read_record_file(path: str, catalog: Catalog, private: Sequence[str]) -> Rec
     return RecordFile(os.path.basename(path)[: -len(".rec")], lines, truncated)
 
 
-def birth_of(file: RecordFile, parent: RecordFile | None) -> dict[str, Any] | None:
-    """The birth line that a process has in its parent's record: the last one of its pid before it started, since a pid
-    can come again. None for a fork by os.fork, and for the first process."""
-    if parent is None:
-        return None
-    start = file.start
-    births = [line for line in parent.of("birth") if line["pid"] == start["pid"] and line["at"] <= start["at"]]
-    return max(births, key=operator.itemgetter("at"), default=None)
-
-
-def forget_later_parents(files: list[RecordFile]) -> None:
-    """Leave only parents that started before their children, as all do: a damaged record must not close a circle."""
+def linked(files: list[RecordFile]) -> list[RecordFile]:
+    """The files with their parents, without those of forks that were born to run another program: with a `preexec_fn`,
+    subprocess runs Python's fork hooks between the two. What such a fork became is a child of its parent."""
     by_name = {file.name: file for file in files}
     for file in files:
         parent = by_name.get(file.start["parent"])
-        if parent is not None and parent.start["at"] >= file.start["at"]:
-            file.start["parent"] = None
-
-
-def without_momentary(files: list[RecordFile]) -> list[RecordFile]:
-    """The files without those of forks that were born to run another program: with a `preexec_fn`, subprocess runs
-    Python's fork hooks between the two. What such a fork became is a child of its parent."""
-    by_name = {file.name: file for file in files}
+        # All parents started before their children: a damaged record must not close a circle.
+        file.parent = parent if parent is not None and parent.start["at"] < file.start["at"] else None
     momentary = {
-        file.name: file.start["parent"]
+        file
         for file in files
         if file.start["how"] == "fork"
-        and birth_of(file, by_name.get(file.start["parent"])) is not None
+        and file.birth is not None
         and not any(file.of(kind) for kind in ("end", "load", "ids", "birth"))
     }
     for file in files:
-        file.start["parent"] = momentary.get(file.start["parent"], file.start["parent"])
-    return [file for file in files if file.name not in momentary]
+        while file.parent is not None and file.parent in momentary:
+            file.parent = file.parent.parent
+    return [file for file in files if file not in momentary]
 
 
 def process_paths(files: list[RecordFile]) -> dict[str, str]:
     """Name every process by its place in the tree, pids ignored: parent's path and ordinal of birth."""
-    by_name = {file.name: file for file in files}
     children: dict[str, list[tuple[int, str]]] = {}
     for file in files:
-        parent = by_name.get(file.start["parent"])
-        birth = birth_of(file, parent)
-        born = file.start["at"] if birth is None else birth["at"]
-        children.setdefault("" if parent is None else parent.name, []).append((born, file.name))
+        born = (file.birth or file.start)["at"]
+        children.setdefault("" if file.parent is None else file.parent.name, []).append((born, file.name))
     paths: dict[str, str] = {}
     open_names = [("", "")]
     while open_names:
@@ -10120,28 +9992,20 @@ def unpack(packed: str) -> array[int]:
 class LaunchReader:
     """Turns the launch numbers of a process into counted entries and encoded streams.
 
-    A forked child goes on with the numbers of its parent, whose lines it does not repeat: `ancestors`, the first one
-    first, have them. `budget` is what the order may take, in bytes. Once `read`, it is what is left of that, and
-    `missing` says in words what is missing.
+    A forked child goes on with the numbers of its parent, whose lines it does not repeat. `budget` is what the order
+    may take, in bytes. Once `read`, it is what is left of that, and `missing` says in words what is missing.
     """
 
     def __init__(
-        self,
-        folder: str,
-        file: RecordFile,
-        ancestors: list[RecordFile],
-        catalog: Catalog,
-        budget: int = MAX_ENCODED_LAUNCH_BYTES,
+        self, folder: str, file: RecordFile, catalog: Catalog, budget: int = MAX_ENCODED_LAUNCH_BYTES
     ) -> None:
         self.budget = budget
         self.folder = folder
         self.file = file
         self.catalog = catalog
-        sources = [*ancestors, file]
-        self.launch_lines = {line["number"]: line for source in sources for line in source.of("launch")}
-        self.hooks_lines = {line["number"]: line for source in sources for line in source.of("hooks")}
+        self.launch_lines = {line["number"]: line for source in file.lineage for line in source.of("launch")}
+        self.hooks_lines = {line["number"]: line for source in file.lineage for line in source.of("hooks")}
         self.kernels: dict[LaunchedKernel, int] = {}
-        self.kernel_of_hooks: dict[int, int] = {}
         self.entries: dict[tuple[int, tuple[int, ...], bool], int] = {}
         self.unseen: set[int] = set()  # numbers of graph replays with content that is not known
         self.undescribed: set[int] = set()
@@ -10194,30 +10058,20 @@ class LaunchReader:
             text = f"more than {MAX_DISTINCT_LAUNCHES} distinct launches: further dims are not told apart"
             if text not in self.missing:
                 self.missing.append(text)
-        if "offline" in line:
-            digest, device, block_dim = line["offline"]
-            launched = dataclasses.replace(
-                self._kernel(self.hooks_lines[hooks]), hash=digest, device=device, block_dim=block_dim
-            )
-            kernel = self.kernels.setdefault(launched, len(self.kernels))
-        else:
-            if hooks not in self.kernel_of_hooks:
-                launched = self._kernel(self.hooks_lines[hooks])
-                self.kernel_of_hooks[hooks] = self.kernels.setdefault(launched, len(self.kernels))
-            kernel = self.kernel_of_hooks[hooks]
-        entry = (kernel, tuple(line["dim"] or ()), line["adjoint"])
-        return array("I", [self.entries.setdefault(entry, len(self.entries))])
-
-    def _kernel(self, line: dict[str, Any]) -> LaunchedKernel:
-        return LaunchedKernel(
-            key=line["key"],
-            module=line["module"],
-            hash=line["hash"],
-            device=line["device"],
-            block_dim=line["block_dim"],
-            content=self.catalog.content(line["digest"]),
-            args=tuple(line["args"]),
+        loaded = self.hooks_lines[hooks]
+        digest, device, block_dim = line.get("offline", (loaded["hash"], loaded["device"], loaded["block_dim"]))
+        kernel = LaunchedKernel(
+            key=loaded["key"],
+            module=loaded["module"],
+            hash=digest,
+            device=device,
+            block_dim=block_dim,
+            content=self.catalog.content(loaded["digest"]),
+            args=tuple(loaded["args"]),
         )
+        index = self.kernels.setdefault(kernel, len(self.kernels))
+        entry = (index, tuple(line["dim"] or ()), line["adjoint"])
+        return array("I", [self.entries.setdefault(entry, len(self.entries))])
 
     def _threads(self) -> list[int]:
         found = {line["thread"] for line in self.file.of("ids")}
@@ -10327,7 +10181,7 @@ def widened(data: bytes, width: int) -> bytes:
 
 def site_from(value: list[Any] | None) -> Site | None:
     """A site as the recorder writes it: [file, line, function]."""
-    return None if value is None else Site(value[0], value[1], value[2])
+    return None if value is None else Site(*value)
 
 
 def milliseconds(nanoseconds: float) -> float:
@@ -10470,14 +10324,12 @@ def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
             with contextlib.suppress(OSError), open_record(path) as failure:
                 why = failure.read(MAX_TEXT).decode("utf-8", "replace")
                 gaps.append(Gap(GapReason.CHILD_NOT_RECORDED, int(failed[1]), f"the recorder could not start: {why}"))
-    forget_later_parents(files)
-    files = without_momentary(files)
+    files = linked(files)
     paths = process_paths(files)
-    by_name = {file.name: file for file in files}
     processes = []
     budget = MAX_ENCODED_LAUNCH_BYTES
     for file in files:
-        process, found, budget = read_process(folder, file, by_name, paths[file.name], catalog, origin, budget)
+        process, found, budget = read_process(folder, file, paths[file.name], catalog, origin, budget)
         processes.append(process)
         gaps.extend(found)
     gaps.extend(unrecorded_children(files))
@@ -10499,19 +10351,14 @@ def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
 
 
 def read_process(
-    folder: str, file: RecordFile, by_name: dict[str, RecordFile], path: str, catalog: Catalog, origin: int, budget: int
+    folder: str, file: RecordFile, path: str, catalog: Catalog, origin: int, budget: int
 ) -> tuple[Process, list[Gap], int]:
     """One process from its record file, what may have gone unseen in it, and what is left of `budget`, the bytes that
     the order of its launches may take."""
     start = file.start
-    ancestors: list[RecordFile] = []
-    current = file
-    while current.start["how"] == "fork" and current.start["parent"] in by_name:
-        current = by_name[current.start["parent"]]
-        ancestors.insert(0, current)
-    reader = LaunchReader(folder, file, ancestors, catalog, budget)
+    reader = LaunchReader(folder, file, catalog, budget)
     launches = reader.read()
-    warp = next((source.of("warp")[-1] for source in [file, *reversed(ancestors)] if source.of("warp")), None)
+    warp = next((line for source in reversed(file.lineage) for line in reversed(source.of("warp"))), None)
     events = tuple(cache_event_from(line, origin) for line in file.of("cache"))
     tables = LoadTables(catalog)
     loads = tables.explain(
@@ -10519,9 +10366,9 @@ def read_process(
         events,
         {position: site_from(line["options_site"]) for position, line in enumerate(file.of("load"))},
     )
-    revived = file.of("revived")[-1]["at"] if file.of("revived") else 0
+    revived = max((line["at"] for line in file.of("revived")), default=0)
     end = next((line for line in reversed(file.of("end")) if line["at"] > revived), None)
-    hashing = end or (file.of("load")[-1] if file.of("load") else None)
+    hashing = end or next(reversed(file.of("load")), None)
     process = Process(
         pid=start["pid"],
         path=path,
@@ -10534,7 +10381,7 @@ def read_process(
         end_ms=None if end is None else milliseconds(end["at"] - origin),
         end=ProcessEnd.UNRECORDED if end is None else ProcessEnd(end["how"]),
         exit_code=None if end is None else end["code"],
-        phases=process_phases(file, by_name, loads, end, origin),
+        phases=process_phases(file, loads, end, origin),
         hash_ms=0.0 if hashing is None else milliseconds(hashing["total_hash_ns"]),
         hashings=0 if hashing is None else hashing["total_hashings"],
         loads=loads,
@@ -10590,25 +10437,20 @@ def newer_notice(version: str) -> Notice:
 
 
 def process_phases(
-    file: RecordFile,
-    by_name: dict[str, RecordFile],
-    loads: tuple[Load, ...],
-    end: dict[str, Any] | None,
-    origin: int,
+    file: RecordFile, loads: tuple[Load, ...], end: dict[str, Any] | None, origin: int
 ) -> ProcessPhases | None:
     """Where the time of a process went, from its birth to its end line; None without one."""
     if end is None:
         return None
-    start = file.start
-    parent = by_name.get(start["parent"])
-    birth = birth_of(file, parent)
-    born = birth["at"] if birth is not None else origin if parent is None else start["at"]
-    warp = file.of("warp")[0] if file.of("warp") else None
-    init = file.of("init")[0] if file.of("init") else None
-    interpreter = milliseconds(start["at"] - born)
-    before = milliseconds(warp["start"] - start["at"]) if warp is not None else 0.0
-    importing = milliseconds(warp["end"] - warp["start"]) if warp is not None else 0.0
-    initialising = milliseconds(init["end"] - init["start"]) if init is not None else 0.0
+    start = file.start["at"]
+    birth = file.birth
+    born = birth["at"] if birth is not None else origin if file.parent is None else start
+    # What was not seen took no time at the start.
+    never = {"start": start, "end": start}
+    warp, init = (next(iter(file.of(kind)), never) for kind in ("warp", "init"))
+    interpreter = milliseconds(start - born)
+    before = milliseconds(warp["start"] - start)
+    importing, initialising = (milliseconds(line["end"] - line["start"]) for line in (warp, init))
     loading = union_ms(
         (load.start_ms - load.hash_ms, load.end_ms)
         for load in loads
@@ -10840,14 +10682,12 @@ class Workspace:
         self.source = os.path.join(self.root, "recorder.py")
         self.code = os.path.join(self.root, "code")
         self.cleanups: list[Callable[[], None]] = []
-        self.made = False
         self.lock: int | None = None
 
     def prepare(self) -> None:
         """Make the directory, write the recorder, and compile it for interpreters of this version."""
         try:
             os.mkdir(self.root, 0o700)
-            self.made = True
             self.lock = os.open(os.path.join(self.root, "lock"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
             raise InputError(
@@ -10864,8 +10704,7 @@ class Workspace:
     def remove(self) -> None:
         for cleanup in self.cleanups:
             cleanup()
-        if self.made:
-            remove_tree(self.root)
+        remove_tree(self.root)
         if self.lock is not None:
             os.close(self.lock)
 
@@ -11239,7 +11078,6 @@ def execute(
     assert process.stderr is not None
     stdout = OutputReader(process.stdout, private, keep[0], options.echo)
     stderr = OutputReader(process.stderr, private, keep[1], options.echo)
-    timed_out = False
     survivors: list[str] = []
     try:
         signal.setitimer(signal.ITIMER_REAL, options.timeout_s or 0)
@@ -11247,10 +11085,10 @@ def execute(
         wall = time.monotonic_ns() - origin
         signal.setitimer(signal.ITIMER_REAL, 0)
         survivors = await_descendants(LINGER_SECONDS)
+        ended = Exit(code if code >= 0 else None, signal_name(-code) if code < 0 else None, timed_out=False)
     except RunTimeout:
-        timed_out = True
         wall = time.monotonic_ns() - origin
-        code = 0
+        ended = Exit(None, None, timed_out=True)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         end_descendants()
@@ -11258,14 +11096,7 @@ def execute(
             os.killpg(process.pid, signal.SIGKILL)
         for reader in (stdout, stderr):
             reader.finish()
-    if timed_out:
-        code = process.wait()
-    exit_status = Exit(
-        code=code if code >= 0 and not timed_out else None,
-        signal=signal_name(-code) if code < 0 and not timed_out else None,
-        timed_out=timed_out,
-    )
-    return Executed(origin, milliseconds(wall), exit_status, stdout, stderr, tuple(survivors))
+    return Executed(origin, milliseconds(wall), ended, stdout, stderr, tuple(survivors))
 
 
 def open_log(folder: str | None, name: str) -> IO[bytes] | None:
