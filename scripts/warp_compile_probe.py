@@ -7217,7 +7217,6 @@ class HashFrame:
         self.functions: dict[str, str] = {}  # key -> digest
         self.constants: dict[str, str] = {}
         self.types: list[list[str]] = []  # [name, type code]
-        self.calls: list[str] = []
 
     def add_function(self, key: str, digest: str) -> None:
         """Note a function; further ones of the same key (closures, say) get primes."""
@@ -7991,15 +7990,15 @@ class Recorder:
             self.emit(kind, digest=digest, **make())
 
     def note_references(self, references: Any, frame: HashFrame) -> None:
-        """What Warp found that a body refers to: (constants by name, types, functions)."""
+        """What Warp found that a body refers to: (constants by name, types, functions). The functions are noted when
+        they are hashed."""
         try:
-            constants, types_used, functions = references
+            constants, types_used, _functions = references
             frame.constants = {str(name): text_of(value) for name, value in constants.items()}
             frame.types = [
                 [str(getattr(item, "__name__", None) or getattr(item, "key", "?")), self.type_code(item)]
                 for item in types_used
             ]
-            frame.calls = [function.key for function in functions]
         except Exception as error:
             self.note_error("references of an adjoint", error)
 
@@ -8025,7 +8024,6 @@ class Recorder:
                     "constants": frame.constants,
                     "types": frame.types,
                     "statics": [[str(key), text_of(value)] for key, value in statics],
-                    "calls": frame.calls,
                     "functions": frame.functions,
                 }
 
@@ -8070,12 +8068,7 @@ class Recorder:
                     if vars(overload).get("generic_parent") is None
                     for attribute in ("native_snippet", "adj_native_snippet", "replay_snippet")
                 ]
-                return {
-                    "key": function.key,
-                    "module": getattr(function.module, "name", None),
-                    "adjoints": frame.adjoints,
-                    "snippets": [snippet for snippet in snippets if snippet],
-                }
+                return {"adjoints": frame.adjoints, "snippets": [snippet for snippet in snippets if snippet]}
 
             self.write_once("function", name, describe)
         except Exception as error:
@@ -8301,20 +8294,25 @@ class Recorder:
     def number_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
         """The number of a launch, (kernel as loaded, bounds, adjoint); a new one is described first."""
         try:
-            known = (self.adjoint_entries if adjoint else self.entries).setdefault(hooks, {})
+            known, more = self.known_launches(hooks, adjoint)
             key: Any = bytes(bounds)
             if key not in known and self.distinct >= MAX_DISTINCT_LAUNCHES:
                 key = b""
             if key not in known:
                 self.distinct += 1
                 dim = self.dim_of(bounds) if key else None
-                known[key] = self.describe(kernel=self.kernel_of_hooks.get(hooks), dim=dim, adjoint=bool(adjoint))
+                kernel = self.kernel_of_hooks.get(hooks)
+                known[key] = self.describe(kernel=kernel, dim=dim, adjoint=bool(adjoint), **more)
                 if dim is not None and len(dim) == 1:
                     known[bounds.size] = known[key]  # what `make_invoke` looks up
             return known[key]
         except Exception as error:
             self.note_error("a launch", error)
             return self.special_number("unknown")
+
+    def known_launches(self, hooks: Any, adjoint: Any) -> tuple[dict[Any, int], dict[str, Any]]:
+        """The numbers of the known launches of a kernel by their bounds, and what else describes a new one."""
+        return (self.adjoint_entries if adjoint else self.entries).setdefault(hooks, {}), {}
 
     def special_number(self, what: str) -> int:
         """The number of something that is no known launch: a graph replay whose content was not seen, say."""
@@ -8734,12 +8732,12 @@ class Twin:
     def settle(self, recorder: Recorder, real: str, private: str) -> None:
         """Make the real directory where it is missing, and empty the twin unless it belongs to this very one."""
         self.real_resolved, self.private_resolved = real, private
-        made = []
+        missing = []
         path = real
         while path and not os.path.isdir(path):
-            made.append(path)
+            missing.append(path)
             path = os.path.dirname(path)
-        os.makedirs(real, exist_ok=True)
+        made = [path for path in reversed(missing) if self.make(path)]
         if made:
             recorder.emit("made", paths=made)
         found = os.stat(real)
@@ -8751,9 +8749,10 @@ class Twin:
         except OSError:
             known = ""
         if known != text or made:
-            from shutil import rmtree
+            if known:  # else it is new, and another process may be using it already
+                from shutil import rmtree
 
-            rmtree(self.private, ignore_errors=True)
+                rmtree(self.private, ignore_errors=True)
             os.makedirs(private, exist_ok=True)
             with open(note, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)
@@ -8762,6 +8761,17 @@ class Twin:
             os.close(self.descriptor)
         self.identity = (found.st_dev, found.st_ino)
         self.descriptor = os.open(real, os.O_RDONLY)
+
+    @staticmethod
+    def make(path: str) -> bool:
+        """Make a directory; False where another process was faster."""
+        try:
+            os.mkdir(path)
+        except FileExistsError:
+            if not os.path.isdir(path):
+                raise
+            return False
+        return True
 
     def held(self) -> os.stat_result | None:
         """The state of the directory that the descriptor holds; None once the program has closed it, together with
@@ -8888,7 +8898,7 @@ class OfflineRecorder(Recorder):
     def __init__(self, config: dict[str, Any]) -> None:
         self.architecture, self.suffix = config["cuda_arch"]
         self.device_name = f"sm_{self.architecture}{self.suffix}"
-        self.asked_entries: dict[Any, dict[bytes, int]] = {}
+        self.asked_entries: dict[Any, dict[Any, int]] = {}
         super().__init__(config)
 
     def begin(self, how: str) -> None:
@@ -9025,24 +9035,11 @@ class OfflineRecorder(Recorder):
 
         return invoke
 
-    def number_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
-        """The number of a launch at the block_dim that it asked for; a new one is described first."""
-        try:
-            block_dim, digest = self.scope() or (self.CUDA_BLOCK_DIM, None)
-            known = self.asked_entries.setdefault((hooks, bool(adjoint), block_dim, digest), {})
-            key = bytes(bounds) if self.distinct < MAX_DISTINCT_LAUNCHES else b""
-            if key not in known:
-                self.distinct += 1
-                known[key] = self.describe(
-                    kernel=self.kernel_of_hooks.get(hooks),
-                    dim=self.dim_of(bounds) if key else None,
-                    adjoint=bool(adjoint),
-                    offline=[digest or "", self.device_name, block_dim],
-                )
-            return known[key]
-        except Exception as error:
-            self.note_error("a launch", error)
-            return self.special_number("unknown")
+    def known_launches(self, hooks: Any, adjoint: Any) -> tuple[dict[Any, int], dict[str, Any]]:
+        """As on a device, where launches that ask for other block_dims run other binaries."""
+        block_dim, digest = self.scope() or (self.CUDA_BLOCK_DIM, None)
+        known = self.asked_entries.setdefault((hooks, bool(adjoint), block_dim, digest), {})
+        return known, {"offline": [digest or "", self.device_name, block_dim]}
 
     # -- what a CUDA device would hold -------------------------------------------------------------------------------
 
@@ -9280,7 +9277,6 @@ class AdjointText:
     constants: dict[str, str]
     types: tuple[tuple[str, str], ...]
     statics: tuple[tuple[str, str], ...]
-    calls: tuple[str, ...]
     functions: dict[str, str]
 
 
@@ -9298,10 +9294,8 @@ class KernelText:
 
 @dataclass(frozen=True)
 class FunctionText:
-    """A Warp function as it was hashed, with the bodies and native snippets of all its overloads."""
+    """A Warp function as it was hashed: the bodies and native snippets of all its overloads."""
 
-    key: str
-    module: str | None
     adjoints: tuple[str, ...]
     snippets: tuple[str, ...]
 
@@ -10682,12 +10676,14 @@ class Workspace:
         self.source = os.path.join(self.root, "recorder.py")
         self.code = os.path.join(self.root, "code")
         self.cleanups: list[Callable[[], None]] = []
+        self.made = False
         self.lock: int | None = None
 
     def prepare(self) -> None:
         """Make the directory, write the recorder, and compile it for interpreters of this version."""
         try:
             os.mkdir(self.root, 0o700)
+            self.made = True
             self.lock = os.open(os.path.join(self.root, "lock"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
             raise InputError(
@@ -10704,7 +10700,8 @@ class Workspace:
     def remove(self) -> None:
         for cleanup in self.cleanups:
             cleanup()
-        remove_tree(self.root)
+        if self.made:
+            remove_tree(self.root)
         if self.lock is not None:
             os.close(self.lock)
 
@@ -10834,12 +10831,13 @@ class SampleFolder:
         return folder, records
 
     def between_runs(self) -> None:
-        """Keep the twins honest until the next run: forget those whose directory is gone, and hold the others open so
+        """Keep the twins honest until the next run: remove those whose directory is gone, and hold the others open so
         that a directory deleted and made anew cannot pass for the old one by getting its inode number."""
         for path in Path(self.path, "twins").glob("*.identity"):
             descriptor = open_twin(str(path))
             if descriptor is None:
                 remove_tree(str(path))
+                remove_tree(str(path.with_suffix("")))
             else:
                 self.held.append(descriptor)
 
@@ -11330,10 +11328,9 @@ def log_only_loads(
 def foreign_cached_loads(processes: Sequence[Process]) -> list[str]:
     """Loads of a cold run that came from a cache although nothing in the run had built them."""
     every = [load for process in processes for load in process.loads if load.kind is LoadKind.JIT]
-    built = [load for load in every if load.status is not Status.CACHED]
-    ours = {(load.name, (load.hash or "")[:7]) for load in built}
-    cached = [(load.name, (load.hash or "")[:7]) for load in every if load.status is Status.CACHED]
-    return [f"{name} {digest}" for name, digest in cached if (name, digest) not in ours]
+    named = [(load.name, (load.hash or "")[:7], load.status is Status.CACHED) for load in every]
+    built = {(name, digest) for name, digest, cached in named if not cached}
+    return [f"{name} {digest}" for name, digest, cached in named if cached and (name, digest) not in built]
 
 
 BLINDING_GAPS = frozenset(
@@ -11392,8 +11389,7 @@ def check_run(
     if executed.survivors:
         text = f"{len(executed.survivors)} processes outlived the command and were ended: {executed.survivors[0]}"
         notices.append(Notice("survivors", f"{kind.value} run: {text}"))
-    if executed.stdout.parser.unreadable + executed.stderr.parser.unreadable:
-        count = executed.stdout.parser.unreadable + executed.stderr.parser.unreadable
+    if count := executed.stdout.parser.unreadable + executed.stderr.parser.unreadable:
         notices.append(Notice("unreadable-log-lines", f"{kind.value} run: {count} module lines could not be read"))
     run = Run(
         kind=kind,

@@ -581,6 +581,18 @@ def test_a_kept_directory_keeps_its_twin_for_the_next_run(caches):
     assert warm.events == []
 
 
+def test_another_process_that_makes_the_directory_at_the_same_time_keeps_its_twin(caches, monkeypatch):
+    resolved = caches.set(caches.real)
+    (resolved / "wp_m_1234567").mkdir()
+    other = Caches(probe.Recorder(caches.recorder.config), caches.folder)
+    with monkeypatch.context() as patch:
+        late = iter([False] * 3)  # it looked before the first one made the directory, with its two parents
+        patch.setattr(os.path, "isdir", lambda path: next(late, True) and os.path.exists(path))
+        other.set(caches.real)
+    assert (resolved / "wp_m_1234567").is_dir()
+    assert lines_of(other.recorder, "made") == lines_of(other.recorder, "error") == []
+
+
 def test_a_directory_that_was_deleted_empties_its_twin(caches):
     (caches.set(caches.real) / "wp_m_1234567").mkdir()
     probe.shutil.rmtree(caches.real)
