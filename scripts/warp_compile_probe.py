@@ -7228,14 +7228,11 @@ class GraphContent:
     """What a graph holds: the numbers of its launches, and whether more of them run than were seen."""
 
     def __init__(self) -> None:
-        self.numbers: list[int] = []
-        self.unknown = False
-        self.number: int | None = None  # of one replay, once it was described
-
-    def packed(self) -> bytes:
         from array import array
 
-        return array("I", self.numbers).tobytes()
+        self.numbers = array("I")
+        self.unknown = False
+        self.number: int | None = None  # of one replay, once it was described
 
 
 class Stream:
@@ -8456,7 +8453,7 @@ class Recorder:
                 if capture is not None:
                     self.graphs[capture] = content
             if content.number is None:
-                content.number = self.describe(graph=pack(content.packed()), unknown=content.unknown)
+                content.number = self.describe(graph=pack(content.numbers), unknown=content.unknown)
             self.append(content.number)
         except Exception as error:
             self.note_error("a graph replay", error)
@@ -8824,10 +8821,6 @@ class KeptState:
         if id(item) not in self.kept:
             self.kept[id(item)] = (item, dict(vars(item)))
 
-    def keep_kernel(self, kernel: Any) -> None:
-        self.keep(kernel)
-        self.keep_adjoint(kernel.adj)
-
     def keep_adjoint(self, adjoint: Any) -> None:
         self.keep(adjoint)
         for argument in adjoint.args:
@@ -8953,11 +8946,8 @@ class OfflineRecorder(Recorder):
 
             def launch(*args: Any, **keywords: Any) -> Any:
                 outer = self.scope()
-                if outer is not None and outer[0] is not None and outer[1] == "tiled":
-                    scope = [outer[0], None]
-                else:
-                    block_dim = args[position] if len(args) > position else keywords.get("block_dim")
-                    scope = [self.asked(block_dim), None]
+                block_dim = args[position] if len(args) > position else keywords.get("block_dim")
+                scope = [outer[0] if outer is not None and outer[1] == "tiled" else self.asked(block_dim), None]
                 try:
                     return self.in_scope(scope, original, args, keywords)
                 finally:
@@ -9125,7 +9115,8 @@ class OfflineRecorder(Recorder):
                     vars(self.warp_config)["cuda_arch_suffix"] = self.suffix
                 for kernel in list(module._get_live_kernels()):
                     for item in (kernel, *kernel.overloads.values()):
-                        kept.keep_kernel(item)
+                        kept.keep(item)
+                        kept.keep_adjoint(item.adj)
                 kernel = item = None
                 self.kept_states[thread] = kept
                 return self.timed_compilation(module, block_dim)
@@ -9143,7 +9134,7 @@ class OfflineRecorder(Recorder):
         config = self.warp_config
         has_options = "options" in module._compile.__wrapped__.__code__.co_varnames
         digest = load = error_text = None
-        compiled = True  # of Warp 1.10 to 1.19, `_compile` says False where the binary was in the cache
+        compiled = True
         try:
             digest = module.get_module_hash(block_dim).hex()
             load = self.begin_load("offline", module, digest, self.device_name, block_dim, sys._getframe())
@@ -9171,7 +9162,7 @@ class OfflineRecorder(Recorder):
             self.forget_frames(error)
             self.note_error("an offline compilation", error)
         if load is not None:
-            status = "error" if error_text is not None else "cached" if compiled is False else "compiled"
+            status = "error" if error_text is not None else "compiled" if compiled else "cached"
             self.end_load(load, status, None)
         return digest
 
@@ -9471,11 +9462,8 @@ class LoadTables:
         return self.option_sets.setdefault(tuple(sorted(state.options.items())), len(self.option_sets))
 
     def _kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
-        if (load.name, load.hash) not in self._kernels_of:
-            self._kernels_of[load.name, load.hash] = self._describe_kernels(load, state)
-        return self._kernels_of[load.name, load.hash]
-
-    def _describe_kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
+        if (load.name, load.hash) in self._kernels_of:
+            return self._kernels_of[load.name, load.hash]
         found = []
         for digest in state.kernels:
             kernel = self.catalog.kernel(digest, load.name)
@@ -9490,6 +9478,7 @@ class LoadTables:
                     unrolled=unrolled_copies(self.catalog.adjoints.get(kernel.adjoint or ""), options),
                 )
                 found.append(self.built_kernels.setdefault(built, len(self.built_kernels)))
+        self._kernels_of[load.name, load.hash] = tuple(found)
         return tuple(found)
 
 
@@ -9610,8 +9599,9 @@ def state_changes(before: StateText, after: StateText, catalog: Catalog, load: L
 
 def kernel_changes(before: StateText, after: StateText, catalog: Catalog, module: str) -> list[Change]:
     """Differences between the live kernels of two states: pairs under one key and argument types are compared."""
-    gone = [digest for digest in before.kernels if digest not in set(after.kernels)]
-    new = [digest for digest in after.kernels if digest not in set(before.kernels)]
+    old_kernels, new_kernels = set(before.kernels), set(after.kernels)
+    gone = [digest for digest in before.kernels if digest not in new_kernels]
+    new = [digest for digest in after.kernels if digest not in old_kernels]
     changes: dict[Change, None] = {}
     for digest in new:
         kernel = catalog.kernel(digest, module)
@@ -10522,7 +10512,8 @@ def unrecorded_children(files: list[RecordFile]) -> list[Gap]:
 # Running and isolation
 # ---------------------------------------------------------------------------------------------------------------------
 
-PRIVATE_VARIABLES = ("WARP_CACHE_PATH", "WARP_CACHE_ROOT", "CUDA_CACHE_PATH", "TMPDIR")
+# The variables with a private value, and the folder of a sample that it names.
+PRIVATE_VARIABLES = {"WARP_CACHE_PATH": "warp", "WARP_CACHE_ROOT": "root", "CUDA_CACHE_PATH": "cuda", "TMPDIR": "tmp"}
 REPORTED_VARIABLES = (
     "CUDA_VISIBLE_DEVICES",
     "CUDA_CACHE_DISABLE",
@@ -10793,18 +10784,15 @@ class SampleFolder:
 
     def make(self) -> None:
         """Make the folders; before each run, since the one before may have removed what it found in its variables."""
-        for part in ("", "warp", "root", "cuda", "tmp", "twins"):
+        for part in ("", *PRIVATE_VARIABLES.values(), "twins"):
             make_folder(os.path.join(self.path, part))
 
     def environment(self, base: dict[str, str], inherit_tmpdir: bool) -> dict[str, str]:
-        """`base` with the private cache variables."""
-        found = dict(base)
-        found["WARP_CACHE_PATH"] = os.path.join(self.path, "warp")
-        found["WARP_CACHE_ROOT"] = os.path.join(self.path, "root")
-        found["CUDA_CACHE_PATH"] = os.path.join(self.path, "cuda")
-        if not inherit_tmpdir:
-            found["TMPDIR"] = os.path.join(self.path, "tmp")
-        return found
+        """`base` with the private variables, TMPDIR unless it is inherited."""
+        private = {name: os.path.join(self.path, part) for name, part in PRIVATE_VARIABLES.items()}
+        if inherit_tmpdir:
+            del private["TMPDIR"]
+        return {**base, **private}
 
     def records(self, run: RunKind) -> str:
         """The folder of the records of one run."""
@@ -11131,13 +11119,12 @@ def become_subreaper() -> None:
 
 def descendants() -> dict[int, str]:
     """Living descendants of this process, pid to command line, read from /proc (empty elsewhere)."""
-    parents: dict[int, int] = {}
-    names: dict[int, str] = {}
+    living: dict[int, tuple[int, str]] = {}  # pid to parent and command line
     try:
-        entries = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return {}
-    for pid in entries:
+    for pid in pids:
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:
                 text = file.read().decode("utf-8", "replace")
@@ -11147,13 +11134,12 @@ def descendants() -> dict[int, str]:
             continue  # it has just ended
         state, parent = text.rpartition(")")[2].split()[:2]
         if state not in ("Z", "X"):
-            parents[pid] = int(parent)
-            names[pid] = words[:120]
+            living[pid] = (int(parent), words[:120])
     found: dict[int, str] = {}
-    level = {os.getpid()}
+    level = {os.getpid(): ""}
     while level:
-        level = {pid for pid, parent in parents.items() if parent in level and pid not in found}
-        found.update({pid: names[pid] for pid in level})
+        level = {pid: words for pid, (parent, words) in living.items() if parent in level and pid not in found}
+        found.update(level)
     return found
 
 
@@ -11295,12 +11281,9 @@ def unrecorded_process(loads: Sequence[Load]) -> Process:
 class Directories:
     """The module directories `wp_NAME[_HASH7]` that loads explain; names are not always kept letter by letter."""
 
-    def __init__(self, loads: Iterable[Load | LogRecord]) -> None:
-        self.digests: set[str] = set()
-        self.names: set[str] = set()
-        for load in loads:
-            self.names.add(f"wp_{load.name}")
-            self.digests.update([load.hash[:7]] if load.hash else [])
+    def __init__(self, loads: Sequence[Load | LogRecord]) -> None:
+        self.names = {f"wp_{load.name}" for load in loads}
+        self.digests = {load.hash[:7] for load in loads if load.hash}
 
     def without(self, names: Iterable[str]) -> list[str]:
         """Those of `names` that no load explains."""
@@ -11357,8 +11340,8 @@ def check_run(
     if not read.processes:
         gaps.append(root_gap(command))
     loads = [load for process in read.processes for load in process.loads]
-    fresh = [name for name in found if name not in set(known)]
-    unexplained = Directories(loads).without(fresh)
+    before = set(known)
+    unexplained = Directories(loads).without([name for name in found if name not in before])
     records = executed.stdout.records + executed.stderr.records
     blind = any(gap.reason in BLINDING_GAPS for gap in gaps)
     extra = log_only_loads(records, loads, unexplained, blind)
