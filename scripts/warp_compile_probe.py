@@ -9441,7 +9441,7 @@ class LoadTables:
         the program last set an option of the module."""
         # The last load of each identity, in order; what is compiled offline is compared with its like.
         earlier_by_kind: dict[bool, dict[object, Loaded]] = {True: {}, False: {}}
-        explained = {}
+        explained = list(loads)
         for position in sorted(range(len(loads)), key=lambda index: loads[index].start_ms or 0.0):
             load = loads[position]
             earlier = earlier_by_kind[load.kind is LoadKind.OFFLINE]
@@ -9456,7 +9456,7 @@ class LoadTables:
                 identity = (load.name, load.hash, load.device, load.block_dim)
                 earlier.pop(identity, None)
                 earlier[identity] = Loaded(load, state)
-        return tuple(explained[position] for position in range(len(loads)))
+        return tuple(explained)
 
     def _options(self, state: StateText) -> int:
         return self.option_sets.setdefault(tuple(sorted(state.options.items())), len(self.option_sets))
@@ -10231,14 +10231,13 @@ def config_event_from(line: dict[str, Any], origin: int) -> ConfigEvent:
 def with_lost_kernels(loads: Sequence[Load], hooks: Sequence[dict[str, Any]]) -> list[Load]:
     """The loads, each last one of an identity whose kernel had no entry point with that as its error."""
     found = list(loads)
-    for line in hooks:
-        if line["lost"]:
-            identity = (line["module"], line["hash"], line["device"], line["block_dim"])
-            for position, load in reversed(list(enumerate(found))):
-                if (load.name, load.hash, load.device, load.block_dim) == identity and load.error is None:
-                    text = f"kernel {line['key']} was not found in it when it was launched"
-                    found[position] = dataclasses.replace(load, error=text)
-                    break
+    for line in (line for line in hooks if line["lost"]):
+        identity = (line["module"], line["hash"], line["device"], line["block_dim"])
+        for position, load in reversed(list(enumerate(found))):
+            if (load.name, load.hash, load.device, load.block_dim) == identity and load.error is None:
+                text = f"kernel {line['key']} was not found in it when it was launched"
+                found[position] = dataclasses.replace(load, error=text)
+                break
     return found
 
 
@@ -10456,21 +10455,17 @@ def is_python(word: str) -> bool:
 
 def isolating_flag(words: Sequence[str]) -> str | None:
     """The interpreter flag (-I, -E or -S) that keeps the recorder out, in a command line that starts Python."""
-    position = 1
-    while position < len(words) and words[position].startswith("-") and words[position] not in ("-", "--"):
-        word = words[position]
-        if word.startswith("--"):
-            position += 1
-            continue
-        for place, letter in enumerate(word[1:], 1):
-            if letter in "IES":
-                return f"-{letter}"
-            if letter in "cm":
-                return None
-            if letter in "WX":
-                position += 1 if place == len(word) - 1 else 0
-                break
-        position += 1
+    rest = iter(words[1:])
+    for word in rest:
+        letters = re.match(r"-([^-cmWX]*)([cmWX]?)", word)
+        if letters is None or word in ("-", "--"):
+            return None
+        if flag := re.search("[IES]", letters[1]):
+            return f"-{flag[0]}"
+        if letters[2] in ("c", "m"):
+            return None
+        if letters[2] and letters.end() == len(word):  # -W and -X take the next word
+            next(rest, None)
     return None
 
 
@@ -11191,20 +11186,14 @@ def user_cache_listing(environment: dict[str, str]) -> dict[str, int]:
         folders.append(os.path.join(environment["XDG_CACHE_HOME"], "warp"))
     folders += [environment[name] for name in ("WARP_CACHE_PATH", "CUDA_CACHE_PATH") if environment.get(name)]
     found: dict[str, int] = {}
-    for folder in folders:
-        level = [folder]
-        for _ in range(2):
-            below = []
-            for path in level:
-                try:
-                    with os.scandir(path) as entries:
-                        for entry in entries:
-                            found[entry.path] = entry.stat(follow_symlinks=False).st_mtime_ns
-                            if entry.is_dir(follow_symlinks=False):
-                                below.append(entry.path)
-                except OSError:
-                    continue  # not there, or not readable: nothing of it can be used either
-            level = below
+    pending = [(folder, 2) for folder in folders]
+    for folder, levels in pending:
+        # What is not there, or not readable: nothing of it can be used either.
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                found[entry.path] = entry.stat(follow_symlinks=False).st_mtime_ns
+                if levels > 1 and entry.is_dir(follow_symlinks=False):
+                    pending.append((entry.path, levels - 1))
     return found
 
 
