@@ -7954,12 +7954,12 @@ class Recorder:
 
         hasher = self.context.ModuleHasher
         self.replace(hasher, "__init__", make_init)
-        self.replace(hasher, "hash_adjoint", self.framed(self.note_adjoint))
-        self.replace(hasher, "hash_function", self.framed(self.note_function))
-        self.replace(hasher, "hash_kernel", self.framed(self.note_kernel))
+        self.replace(hasher, "hash_adjoint", self.framed("an adjoint", self.note_adjoint))
+        self.replace(hasher, "hash_function", self.framed("a function", self.note_function))
+        self.replace(hasher, "hash_kernel", self.framed("a kernel", self.note_kernel))
         self.replace(self.codegen.Adjoint, "get_references", make_get_references)
 
-    def framed(self, note: Any) -> Any:
+    def framed(self, what: str, note: Any) -> Any:
         """A hook of a hashing method: `note(item, digest, its frame, the enclosing frame)` follows the original."""
 
         def make(original: Any) -> Any:
@@ -7972,7 +7972,10 @@ class Recorder:
                     digest = original(hasher, item, *args)
                 finally:
                     frame = frames.pop()
-                note(item, digest, frame, frames[-1])
+                try:
+                    note(item, digest.hex(), frame, frames[-1])
+                except Exception as error:
+                    self.note_error("hash of " + what, error)
                 return digest
 
             return hash_item
@@ -7999,34 +8002,30 @@ class Recorder:
         except Exception as error:
             self.note_error("references of an adjoint", error)
 
-    def note_adjoint(self, adjoint: Any, digest: bytes, frame: HashFrame, outer: HashFrame) -> None:
+    def note_adjoint(self, adjoint: Any, digest: str, frame: HashFrame, outer: HashFrame) -> None:
         """A body was hashed, that of a kernel or one of a function's."""
-        try:
-            name = digest.hex()
-            outer.adjoints.append(name)
+        outer.adjoints.append(digest)
 
-            def describe() -> dict[str, Any]:
-                # Warp 1.10 names the values that it has resolved `static_expressions`.
-                known = vars(adjoint)
-                resolved = known.get("resolved_static_expressions", known.get("static_expressions")) or {}
-                statics = list(resolved.items()) + list(known.get("deferred_static_expressions") or [])
-                return {
-                    "file": adjoint.filename,
-                    "line": self.definition_line(adjoint),
-                    "source": adjoint.source,
-                    "name": adjoint.fun_name,
-                    "args": [
-                        [label, self.type_name(kind), self.type_code(kind)] for label, kind in adjoint.arg_types.items()
-                    ],
-                    "constants": frame.constants,
-                    "types": frame.types,
-                    "statics": [[str(key), text_of(value)] for key, value in statics],
-                    "functions": frame.functions,
-                }
+        def describe() -> dict[str, Any]:
+            # Warp 1.10 names the values that it has resolved `static_expressions`.
+            known = vars(adjoint)
+            resolved = known.get("resolved_static_expressions", known.get("static_expressions")) or {}
+            statics = list(resolved.items()) + list(known.get("deferred_static_expressions") or [])
+            return {
+                "file": adjoint.filename,
+                "line": self.definition_line(adjoint),
+                "source": adjoint.source,
+                "name": adjoint.fun_name,
+                "args": [
+                    [label, self.type_name(kind), self.type_code(kind)] for label, kind in adjoint.arg_types.items()
+                ],
+                "constants": frame.constants,
+                "types": frame.types,
+                "statics": [[str(key), text_of(value)] for key, value in statics],
+                "functions": frame.functions,
+            }
 
-            self.write_once("adjoint", name, describe)
-        except Exception as error:
-            self.note_error("hash of an adjoint", error)
+        self.write_once("adjoint", digest, describe)
 
     @staticmethod
     def definition_line(adjoint: Any) -> int:
@@ -8050,48 +8049,40 @@ class Recorder:
             # An annotation without a code; Warp refuses such a kernel later.
             return text_of(kind)
 
-    def note_function(self, function: Any, digest: bytes, frame: HashFrame, outer: HashFrame) -> None:
+    def note_function(self, function: Any, digest: str, frame: HashFrame, outer: HashFrame) -> None:
         """A function was hashed, or its digest was known from an earlier caller."""
-        try:
-            name = digest.hex()
-            outer.add_function(function.key, name)
-            self.hash_frames[_thread.get_ident()][0].add_function(function.key, name)
+        outer.add_function(function.key, digest)
+        self.hash_frames[_thread.get_ident()][0].add_function(function.key, digest)
 
-            def describe() -> dict[str, Any]:
-                overloads = {**function.user_overloads, **function.user_templates}
-                snippets = [
-                    vars(overload).get(attribute)
-                    for _, overload in sorted(overloads.items())
-                    if vars(overload).get("generic_parent") is None
-                    for attribute in ("native_snippet", "adj_native_snippet", "replay_snippet")
-                ]
-                return {"adjoints": frame.adjoints, "snippets": [snippet for snippet in snippets if snippet]}
+        def describe() -> dict[str, Any]:
+            overloads = {**function.user_overloads, **function.user_templates}
+            snippets = [
+                vars(overload).get(attribute)
+                for _, overload in sorted(overloads.items())
+                if vars(overload).get("generic_parent") is None
+                for attribute in ("native_snippet", "adj_native_snippet", "replay_snippet")
+            ]
+            return {"adjoints": frame.adjoints, "snippets": [snippet for snippet in snippets if snippet]}
 
-            self.write_once("function", name, describe)
-        except Exception as error:
-            self.note_error("hash of a function", error)
+        self.write_once("function", digest, describe)
 
-    def note_kernel(self, kernel: Any, digest: bytes, frame: HashFrame, _outer: HashFrame) -> None:
+    def note_kernel(self, kernel: Any, digest: str, frame: HashFrame, _outer: HashFrame) -> None:
         """A kernel was hashed, a plain one or an instance of a generic one."""
-        try:
-            name = digest.hex()
-            # An instance of a generic kernel has no line of its own.
-            defined = (vars(kernel).get("generic_parent") or kernel).adj
-            self.write_once(
-                "kernel",
-                name,
-                lambda: {
-                    "key": kernel.key,
-                    "site": [defined.filename, self.definition_line(defined), defined.fun_name],
-                    "module": kernel.module.name,
-                    "adjoint": frame.adjoints[0] if frame.adjoints else None,
-                    "options": {str(key): text_of(value) for key, value in kernel.options.items()},
-                    "overload": vars(kernel).get("generic_parent") is not None,
-                },
-                kernel.module.name,
-            )
-        except Exception as error:
-            self.note_error("hash of a kernel", error)
+        # An instance of a generic kernel has no line of its own.
+        defined = (vars(kernel).get("generic_parent") or kernel).adj
+        self.write_once(
+            "kernel",
+            digest,
+            lambda: {
+                "key": kernel.key,
+                "site": [defined.filename, self.definition_line(defined), defined.fun_name],
+                "module": kernel.module.name,
+                "adjoint": frame.adjoints[0] if frame.adjoints else None,
+                "options": {str(key): text_of(value) for key, value in kernel.options.items()},
+                "overload": vars(kernel).get("generic_parent") is not None,
+            },
+            kernel.module.name,
+        )
 
     def end_hashing(self, hasher: Any, args: Any, root: HashFrame, spent: int) -> None:
         """A module was hashed: keep its state as text until a load asks for it."""
