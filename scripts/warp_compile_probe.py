@@ -9971,9 +9971,7 @@ class LaunchReader:
     may take, in bytes. Once `read`, it is what is left of that, and `missing` says in words what is missing.
     """
 
-    def __init__(
-        self, folder: str, file: RecordFile, catalog: Catalog, budget: int = MAX_ENCODED_LAUNCH_BYTES
-    ) -> None:
+    def __init__(self, folder: str, file: RecordFile, catalog: Catalog, budget: int = MAX_ENCODED_LAUNCH_BYTES) -> None:
         self.budget = budget
         self.folder = folder
         self.file = file
