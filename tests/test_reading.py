@@ -533,7 +533,7 @@ def buffer(folder, name, sequence, *numbers, thread=0, size=16):
 
 def read_launches(folder, file, *ancestors):
     probe.linked([file, *ancestors])
-    reader = probe.LaunchReader(str(folder), file, probe.Catalog())
+    reader = probe.LaunchReader(str(folder), file, probe.Catalog(), probe.MAX_ENCODED_LAUNCH_BYTES)
     return reader.read(), reader.missing
 
 
