@@ -10099,11 +10099,8 @@ class LaunchReader:
 
 
 def encoded_indices(indices: array[int], width: int) -> bytes:
-    """Indices of entries as little-endian integers of `width` bytes."""
-    found = array({1: "B", 2: "H", 4: "I"}[width], indices)
-    if sys.byteorder == "big":
-        found.byteswap()
-    return found.tobytes()
+    """Indices of entries as little-endian integers of `width` bytes; Warp runs on no other machines."""
+    return array({1: "B", 2: "H", 4: "I"}[width], indices).tobytes()
 
 
 class StreamEncoder:
@@ -10803,13 +10800,13 @@ class SampleFolder:
         return folder, records
 
     def between_runs(self) -> None:
-        """Keep the twins honest until the next run: remove those whose directory is gone, and hold the others open so
+        """Keep the twins honest until the next run: mark those whose directory is gone, and hold the others open so
         that a directory deleted and made anew cannot pass for the old one by getting its inode number."""
         for path in Path(self.path, "twins").glob("*.identity"):
             descriptor = open_twin(str(path))
             if descriptor is None:
-                remove_tree(str(path))
-                remove_tree(str(path.with_suffix("")))
+                remove_tree(str(path))  # it may be a link of the program's
+                write_file(str(path), b"gone")
             else:
                 self.held.append(descriptor)
 
