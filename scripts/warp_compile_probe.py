@@ -10806,7 +10806,8 @@ class SampleFolder:
             descriptor = open_twin(str(path))
             if descriptor is None:
                 remove_tree(str(path))  # it may be a link of the program's
-                write_file(str(path), b"gone")
+                if path.with_suffix("").is_dir():
+                    write_file(str(path), b"gone")
             else:
                 self.held.append(descriptor)
 
