@@ -7030,9 +7030,10 @@ def option_kinds(annotation: Any) -> Any:
 class LoadRecord:
     """A load in progress on one thread, with exclusive time per phase."""
 
-    def __init__(self, fields: dict[str, Any], start: int) -> None:
+    def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
-        self.start = start
+        self.timer: int | None = None  # id of Warp's timer, where it has one
+        self.start = time.monotonic_ns()
         self.phases = {"codegen": 0, "lto": 0, "native": 0, "install": 0, "load": 0}
         self.stack: list[list[Any]] = []  # [phase, time since which it accumulates]
         self.header: int | None = None
@@ -7067,7 +7068,6 @@ class HashFrame:
         self.functions: dict[str, str] = {}  # key -> digest
         self.constants: dict[str, str] = {}
         self.types: list[list[str]] = []  # [name, type code]
-        self.calls: list[str] = []
 
     def add_function(self, key: str, digest: str) -> None:
         """Note a function; further ones of the same key (closures, say) get primes."""
@@ -7079,14 +7079,11 @@ class GraphContent:
     """What a graph holds: the numbers of its launches, and whether more of them run than were seen."""
 
     def __init__(self) -> None:
-        self.numbers: list[int] = []
-        self.unknown = False
-        self.number: int | None = None  # of one replay, once it was described
-
-    def packed(self) -> bytes:
         from array import array
 
-        return array("I", self.numbers).tobytes()
+        self.numbers = array("I")
+        self.unknown = False
+        self.number: int | None = None  # of one replay, once it was described
 
 
 class Stream:
@@ -7100,7 +7097,7 @@ class Stream:
 
         self.recorder = recorder
         self.thread = thread
-        self.sequence = 1
+        self.flushed = 0  # sequence number of the last piece in the record
         self.position = 1
         self.mapped = True
         path = f"{recorder.base}.{thread}.ids"
@@ -7119,7 +7116,7 @@ class Stream:
             self.mapped = False
             buffer = mmap.mmap(-1, 4 * (size + 1))
         self.slots = memoryview(buffer).cast("I")
-        self.slots[0] = self.sequence
+        self.slots[0] = 1
 
     def append(self, number: int) -> None:
         if self.position == len(self.slots):
@@ -7129,15 +7126,16 @@ class Stream:
 
     def flush(self) -> None:
         """Move the numbers to the record. Whenever a kill comes, slot 0 tells whether they are there already: it is
-        counted up only when the slots are empty again."""
+        counted up only when the slots are empty again. After an exception from a signal's handler, the next flush goes
+        on where this one was."""
         end = self.position
-        if end > 1:
-            line = {"t": "ids", "thread": self.thread, "sequence": self.sequence, "z": pack(self.slots[1:end])}
-            self.recorder.emit(line)
-            self.slots[1:end] = memoryview(bytes(4 * (end - 1))).cast("I")
-            self.sequence += 1
-            self.slots[0] = self.sequence
-            self.position = 1
+        sequence = self.slots[0]
+        if self.slots[1] and self.flushed < sequence:
+            self.recorder.emit("ids", thread=self.thread, sequence=sequence, z=pack(self.slots[1:end]))
+            self.flushed = sequence
+        self.slots[1:end] = memoryview(bytes(4 * (end - 1))).cast("I")
+        self.slots[0] = self.flushed + 1
+        self.position = 1
 
 
 class Recorder:
@@ -7171,9 +7169,13 @@ class Recorder:
         self.thread_numbers = itertools.count()
         self.thread_indices: dict[int, int] = {}
         self.streams: dict[int, Stream] = {}
-        self.streams_lock = _thread.allocate_lock()
+        self.streams_lock = _thread.RLock()  # a signal's handler may launch in the midst of a first launch
         self.loads: dict[int, list[LoadRecord]] = {}
         self.last_hash: dict[int, tuple[str, int]] = {}
+        self.hash_frames: dict[int, list[HashFrame]] = {}
+        self.conditional_threads: set[int] = set()  # those inside the body of a capture_if or capture_while
+        self.replaying_threads: set[int] = set()  # those inside a capture_launch
+        self.deterministic_threads: set[int] = set()  # those inside a launch in deterministic mode
         self.hash_ns = 0
         self.hashings = 0
         self.config_events = 0
@@ -7182,24 +7184,22 @@ class Recorder:
         for use in self.use_main_stream:
             use(None, None)
         self.emit(
-            {
-                "t": "start",
-                "at": now,
-                "pid": self.pid,
-                "parent": os.environ.get(PROCESS_VARIABLE),
-                "how": how,
-                "argv": command_line(),
-                "executable": sys.executable,
-                "python": ".".join(str(part) for part in sys.version_info[:3]),
-            }
+            "start",
+            at=now,
+            pid=self.pid,
+            parent=os.environ.get(PROCESS_VARIABLE),
+            how=how,
+            argv=command_line(),
+            executable=sys.executable,
+            python=".".join(str(part) for part in sys.version_info[:3]),
         )
         os.environ[PROCESS_VARIABLE] = os.path.basename(self.base)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
-    def emit(self, fields: dict[str, Any]) -> None:
+    def emit(self, kind: str, /, **fields: Any) -> None:
         """Append one line. The file is opened each time: a program may close every descriptor it finds."""
-        data = (encode(fields) + "\n").encode("ascii")
+        data = (encode({"t": kind, **fields}) + "\n").encode("ascii")
         try:
             descriptor = os.open(self.base + ".rec", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
@@ -7225,7 +7225,7 @@ class Recorder:
         """A hook failed: written down, never raised in the target."""
         self.error_count += 1
         if self.error_count <= MAX_HOOK_ERRORS:
-            self.emit({"t": "error", "text": f"{what}: {text_of(error)}"})
+            self.emit("error", text=f"{what}: {text_of(error)}")
 
     def finish(self, how: str, code: int | None = None) -> None:
         """Flush and write the end line, once."""
@@ -7238,22 +7238,14 @@ class Recorder:
         if not self.warp_was_followed and not {"warp._src.context", "warp.context"}.isdisjoint(sys.modules):
             self.note_error("import of Warp", LookupError("the recorder's finder was not asked for it"))
         if self.lost_lines:
-            self.emit({"t": "error", "text": f"{self.lost_lines} lines of the record could not be written"})
-        self.emit(
-            {
-                "t": "end",
-                "at": time.monotonic_ns(),
-                "how": how,
-                "code": code,
-                "total_hash_ns": self.hash_ns,
-                "total_hashings": self.hashings,
-            }
-        )
+            self.emit("error", text=f"{self.lost_lines} lines of the record could not be written")
+        now = time.monotonic_ns()
+        self.emit("end", at=now, how=how, code=code, total_hash_ns=self.hash_ns, total_hashings=self.hashings)
 
     def revive(self) -> None:
         """An exec that failed: the process goes on."""
         self.ended = False
-        self.emit({"t": "revived", "at": time.monotonic_ns()})
+        self.emit("revived", at=time.monotonic_ns())
 
     def replace(self, owner: Any, name: str, make: Any, optional: bool = False) -> None:
         """Replace `owner.name` by `make(original)`. Where it is missing and not optional, something goes unseen."""
@@ -7353,15 +7345,9 @@ class Recorder:
                 passed = os.fsdecode(found[0]) if found else ""
             else:
                 passed = {os.fsdecode(key): os.fsdecode(value) for key, value in env.items()}.get("PYTHONPATH", "")
-            self.emit(
-                {
-                    "t": "birth",
-                    "at": at,
-                    "pid": pid,
-                    "argv": [os.fsdecode(word)[:MAX_TEXT] for word in list(argv)[:40]],
-                    "injected": self.config["inject"] in passed.split(os.pathsep),
-                }
-            )
+            words = [os.fsdecode(word)[:MAX_TEXT] for word in list(argv)[:40]]
+            injected = self.config["inject"] in passed.split(os.pathsep)
+            self.emit("birth", at=at, pid=pid, argv=words, injected=injected)
         except Exception as error:
             self.note_error("birth of a process", error)
 
@@ -7395,8 +7381,11 @@ class Recorder:
         return None
 
     @staticmethod
-    def workers_of(preload: Any) -> int | None:
-        """The number of workers that a force_load was asked for, if any."""
+    def workers_of(preload: Any, kind: str, site: list[Any] | None) -> int | None:
+        """The number of workers of a force_load. On the CPU Warp loads a single module, or with one worker, on the
+        calling thread (`site` is known); for a device it counts how many were asked for."""
+        if site is not None and kind != "offline":
+            return 1
         workers = preload.f_locals.get("max_workers")
         return None if workers is None else int(workers)
 
@@ -7458,9 +7447,9 @@ class Recorder:
                 before = vars(config)[name]
                 kinds = option_kinds(getattr(config, "__annotations__", {}).get(name)) | {type(before).__name__}
                 setattr(config, name, option_value(kinds, getattr(type(before), "__members__", {}), text))
-                self.emit({"t": "set", "name": name, "before": text_of(before), "after": text_of(vars(config)[name])})
+                self.emit("set", name=name, before=text_of(before), after=text_of(vars(config)[name]))
             except Exception as error:
-                self.emit({"t": "unset", "text": f"--set {name}={text}: {str(error)[:MAX_TEXT]}"})
+                self.emit("unset", text=f"--set {name}={text}: {str(error)[:MAX_TEXT]}")
 
     def warp_imported(self, module: Any, started: int) -> None:
         """`import warp` is over: its other modules are there now, names that it had imported too early are mended."""
@@ -7472,22 +7461,15 @@ class Recorder:
             if vars(module).get(name) is original:
                 setattr(module, name, replacement)
         config = getattr(module, "config", None)
-        self.emit(
-            {
-                "t": "warp",
-                "start": started,
-                "end": time.monotonic_ns(),
-                "version": str(getattr(config, "version", None) or getattr(module, "__version__", None)),
-                "missing": self.missing(),
-            }
-        )
+        version = str(getattr(config, "version", None) or getattr(module, "__version__", None))
+        self.emit("warp", start=started, end=time.monotonic_ns(), version=version, missing=self.missing())
 
     def patch_tape(self) -> None:
         """Note each tape that the program begins to record: with one, backward code may be needed."""
 
         def make(original: Any) -> Any:
             def enter(tape: Any) -> Any:
-                self.emit({"t": "tape"})
+                self.emit("tape")
                 return original(tape)
 
             return enter
@@ -7515,7 +7497,7 @@ class Recorder:
             def enter(timer: Any) -> Any:
                 frame = sys._getframe(1)
                 if frame.f_globals is own and str(getattr(timer, "name", None)).startswith("Module "):
-                    self.begin_load(timer, frame)
+                    self.begin_timed_load(timer, frame)
                 result = original(timer)
                 load = self.load_of(timer)
                 if load is not None:
@@ -7536,40 +7518,46 @@ class Recorder:
         self.replace(timer, "__enter__", make_enter)
         self.replace(timer, "__exit__", make_exit)
 
-    def load_of(self, timer: Any) -> LoadRecord | None:
-        loads = self.loads.get(_thread.get_ident())
-        if loads and loads[-1].fields.get("timer") == id(timer):
-            return loads[-1]
-        return None
-
     def current_load(self) -> LoadRecord | None:
         loads = self.loads.get(_thread.get_ident())
         return loads[-1] if loads else None
 
-    def begin_load(self, timer: Any, frame: Any) -> None:
+    def load_of(self, timer: Any) -> LoadRecord | None:
+        load = self.current_load()
+        return load if load is not None and load.timer == id(timer) else None
+
+    def begin_timed_load(self, timer: Any, frame: Any) -> None:
         try:
             names = frame.f_locals
             digest = names["module_hash"].hex()
-            site = self.site(frame)
-            preload = self.preload_frame(frame, site)
-            block_dim = names["active_block_dim"]
-            fields = {
-                "timer": id(timer),
-                "name": names["self"].name,
-                "hash": digest,
-                "device": str(names["device"]),
-                "block_dim": None if block_dim is None else int(block_dim),
-                "kind": "aot" if names.get("binary_path") else "jit",
-                "site": site or self.site(preload),
-                # Warp loads a single module, or with one worker, on the calling thread.
-                "workers": None if preload is None else 1 if site else self.workers_of(preload),
-                "hash_ns": self.take_hash_time(digest),
-                **self.circumstances(names["self"]),
-            }
+            kind = "aot" if names.get("binary_path") else "jit"
             self.check_twins()
-            self.push_load(fields)
+            load = self.begin_load(kind, names["self"], digest, names["device"], names["active_block_dim"], frame)
+            load.timer = id(timer)
         except Exception as error:
             self.note_error("start of a load", error)
+
+    def begin_load(
+        self, kind: str, module: Any, digest: str | None, device: Any, block_dim: Any, frame: Any
+    ) -> LoadRecord:
+        """Open the books of a load on this thread; `frame` is Warp's, from which on the user's is looked for."""
+        site = self.site(frame)
+        preload = self.preload_frame(frame, site)
+        load = LoadRecord(
+            {
+                "name": module.name,
+                "hash": digest,
+                "device": str(device),
+                "block_dim": None if block_dim is None else int(block_dim),
+                "kind": kind,
+                "site": site or self.site(preload),
+                "workers": None if preload is None else self.workers_of(preload, kind, site),
+                "hash_ns": self.take_hash_time(digest),
+                **self.circumstances(module),
+            }
+        )
+        self.loads.setdefault(_thread.get_ident(), []).append(load)
+        return load
 
     def circumstances(self, module: Any) -> dict[str, Any]:
         """What a load happened under: a graph capture, options that never arrived, where options were set last."""
@@ -7588,15 +7576,14 @@ class Recorder:
             "options_site": self.option_sites.get(module),
         }
 
-    def push_load(self, fields: dict[str, Any]) -> LoadRecord:
-        load = LoadRecord(fields, time.monotonic_ns())
-        self.loads.setdefault(_thread.get_ident(), []).append(load)
-        return load
-
-    def take_hash_time(self, digest: str) -> int:
+    def take_hash_time(self, digest: str | None) -> int:
         """The time that hashing took just before this load, on this thread."""
-        last = self.last_hash.pop(_thread.get_ident(), None)
-        return last[1] if last is not None and last[0] == digest else 0
+        thread = _thread.get_ident()
+        hashed, spent = self.last_hash.get(thread, (None, 0))
+        if hashed is None or hashed != digest:
+            return 0
+        del self.last_hash[thread]
+        return spent
 
     def end_load(self, load: LoadRecord, message: str, error: BaseException | None) -> None:
         end = time.monotonic_ns()
@@ -7607,26 +7594,22 @@ class Recorder:
             if status not in ("compiled", "cached", "error", "unknown"):
                 self.note_error("status of a load", ValueError(status))
                 status = "unknown"
-            fields = load.fields
-            fields.pop("timer", None)
-            self.write_state(fields["hash"])
-            fields.update(
-                {
-                    "t": "load",
-                    "status": status,
-                    "start": load.start,
-                    "end": end,
-                    "thread": self.thread_index(),
-                    "phases": load.phases,
-                    "header": load.header,
-                    "source_bytes": load.source_bytes,
-                    "lto": load.lto,
-                    "error": load.error_text or (None if error is None else text_of(error)),
-                    "total_hash_ns": self.hash_ns,
-                    "total_hashings": self.hashings,
-                }
+            self.write_state(load.fields["hash"])
+            self.emit(
+                "load",
+                **load.fields,
+                status=status,
+                start=load.start,
+                end=end,
+                thread=self.thread_index(),
+                phases=load.phases,
+                header=load.header,
+                source_bytes=load.source_bytes,
+                lto=load.lto,
+                error=load.error_text or (None if error is None else text_of(error)),
+                total_hash_ns=self.hash_ns,
+                total_hashings=self.hashings,
             )
-            self.emit(fields)
         except Exception as failure:
             self.note_error("end of a load", failure)
 
@@ -7660,19 +7643,9 @@ class Recorder:
             arch = args[3] if len(args) > 3 else keywords.get("output_arch")
             options = args[5] if len(args) > 5 else keywords.get("options")
             block_dim = (options or module.options).get("block_dim")
-            return self.push_load(
-                {
-                    "name": module.name,
-                    "hash": None,
-                    "device": f"sm_{arch}" if device is None and arch else str(device),
-                    "block_dim": None if block_dim is None else int(block_dim),
-                    "kind": "aot",
-                    "site": self.site(sys._getframe(2)),
-                    "workers": None,
-                    "hash_ns": 0,
-                    **self.circumstances(module),
-                }
-            )
+            if device is None and arch:
+                device = f"sm_{arch}"
+            return self.begin_load("aot", module, None, device, block_dim, sys._getframe(2))
         except Exception as error:
             self.note_error("start of an ahead-of-time compilation", error)
             return None
@@ -7801,7 +7774,6 @@ class Recorder:
 
     def patch_hasher(self) -> None:
         """Follow Warp's hasher through a module: each item it hashes has a frame that collects what belongs to it."""
-        self.hash_frames: dict[int, list[HashFrame]] = {}
 
         def make_init(original: Any) -> Any:
             def init(hasher: Any, *args: Any, **keywords: Any) -> None:
@@ -7814,7 +7786,7 @@ class Recorder:
                     original(hasher, *args, **keywords)
                 finally:
                     if outer is None:
-                        del self.hash_frames[thread]
+                        self.hash_frames.pop(thread, None)
                     else:
                         self.hash_frames[thread] = outer
                 self.end_hashing(hasher, args, root, time.monotonic_ns() - start)
@@ -7833,12 +7805,12 @@ class Recorder:
 
         hasher = self.context.ModuleHasher
         self.replace(hasher, "__init__", make_init)
-        self.replace(hasher, "hash_adjoint", self.framed(self.note_adjoint))
-        self.replace(hasher, "hash_function", self.framed(self.note_function))
-        self.replace(hasher, "hash_kernel", self.framed(self.note_kernel))
+        self.replace(hasher, "hash_adjoint", self.framed("an adjoint", self.note_adjoint))
+        self.replace(hasher, "hash_function", self.framed("a function", self.note_function))
+        self.replace(hasher, "hash_kernel", self.framed("a kernel", self.note_kernel))
         self.replace(self.codegen.Adjoint, "get_references", make_get_references)
 
-    def framed(self, note: Any) -> Any:
+    def framed(self, what: str, note: Any) -> Any:
         """A hook of a hashing method: `note(item, digest, its frame, the enclosing frame)` follows the original."""
 
         def make(original: Any) -> Any:
@@ -7851,7 +7823,10 @@ class Recorder:
                     digest = original(hasher, item, *args)
                 finally:
                     frame = frames.pop()
-                note(item, digest, frame, frames[-1])
+                try:
+                    note(item, digest.hex(), frame, frames[-1])
+                except Exception as error:
+                    self.note_error("hash of " + what, error)
                 return digest
 
             return hash_item
@@ -7863,50 +7838,45 @@ class Recorder:
         key = kind + digest + module
         if key not in self.written:
             self.written.add(key)
-            self.emit(dict({"t": kind, "digest": digest}, **make()))
+            self.emit(kind, digest=digest, **make())
 
     def note_references(self, references: Any, frame: HashFrame) -> None:
-        """What Warp found that a body refers to: (constants by name, types, functions)."""
+        """What Warp found that a body refers to: (constants by name, types, functions). The functions are noted when
+        they are hashed."""
         try:
-            constants, types_used, functions = references
+            constants, types_used, _functions = references
             frame.constants = {str(name): text_of(value) for name, value in constants.items()}
             frame.types = [
                 [str(getattr(item, "__name__", None) or getattr(item, "key", "?")), self.type_code(item)]
                 for item in types_used
             ]
-            frame.calls = [function.key for function in functions]
         except Exception as error:
             self.note_error("references of an adjoint", error)
 
-    def note_adjoint(self, adjoint: Any, digest: bytes, frame: HashFrame, outer: HashFrame) -> None:
+    def note_adjoint(self, adjoint: Any, digest: str, frame: HashFrame, outer: HashFrame) -> None:
         """A body was hashed, that of a kernel or one of a function's."""
-        try:
-            name = digest.hex()
-            outer.adjoints.append(name)
+        outer.adjoints.append(digest)
 
-            def describe() -> dict[str, Any]:
-                # Warp 1.10 names the values that it has resolved `static_expressions`.
-                known = vars(adjoint)
-                resolved = known.get("resolved_static_expressions", known.get("static_expressions")) or {}
-                statics = list(resolved.items()) + list(known.get("deferred_static_expressions") or [])
-                return {
-                    "file": adjoint.filename,
-                    "line": self.definition_line(adjoint),
-                    "source": adjoint.source,
-                    "name": adjoint.fun_name,
-                    "args": [
-                        [label, self.type_name(kind), self.type_code(kind)] for label, kind in adjoint.arg_types.items()
-                    ],
-                    "constants": frame.constants,
-                    "types": frame.types,
-                    "statics": [[str(key), text_of(value)] for key, value in statics],
-                    "calls": frame.calls,
-                    "functions": frame.functions,
-                }
+        def describe() -> dict[str, Any]:
+            # Warp 1.10 names the values that it has resolved `static_expressions`.
+            known = vars(adjoint)
+            resolved = known.get("resolved_static_expressions", known.get("static_expressions")) or {}
+            statics = list(resolved.items()) + list(known.get("deferred_static_expressions") or [])
+            return {
+                "file": adjoint.filename,
+                "line": self.definition_line(adjoint),
+                "source": adjoint.source,
+                "name": adjoint.fun_name,
+                "args": [
+                    [label, self.type_name(kind), self.type_code(kind)] for label, kind in adjoint.arg_types.items()
+                ],
+                "constants": frame.constants,
+                "types": frame.types,
+                "statics": [[str(key), text_of(value)] for key, value in statics],
+                "functions": frame.functions,
+            }
 
-            self.write_once("adjoint", name, describe)
-        except Exception as error:
-            self.note_error("hash of an adjoint", error)
+        self.write_once("adjoint", digest, describe)
 
     @staticmethod
     def definition_line(adjoint: Any) -> int:
@@ -7930,53 +7900,40 @@ class Recorder:
             # An annotation without a code; Warp refuses such a kernel later.
             return text_of(kind)
 
-    def note_function(self, function: Any, digest: bytes, frame: HashFrame, outer: HashFrame) -> None:
+    def note_function(self, function: Any, digest: str, frame: HashFrame, outer: HashFrame) -> None:
         """A function was hashed, or its digest was known from an earlier caller."""
-        try:
-            name = digest.hex()
-            outer.add_function(function.key, name)
-            self.hash_frames[_thread.get_ident()][0].add_function(function.key, name)
+        outer.add_function(function.key, digest)
+        self.hash_frames[_thread.get_ident()][0].add_function(function.key, digest)
 
-            def describe() -> dict[str, Any]:
-                overloads = {**function.user_overloads, **function.user_templates}
-                snippets = [
-                    vars(overload).get(attribute)
-                    for _, overload in sorted(overloads.items())
-                    if vars(overload).get("generic_parent") is None
-                    for attribute in ("native_snippet", "adj_native_snippet", "replay_snippet")
-                ]
-                return {
-                    "key": function.key,
-                    "module": getattr(function.module, "name", None),
-                    "adjoints": frame.adjoints,
-                    "snippets": [snippet for snippet in snippets if snippet],
-                }
+        def describe() -> dict[str, Any]:
+            overloads = {**function.user_overloads, **function.user_templates}
+            snippets = [
+                vars(overload).get(attribute)
+                for _, overload in sorted(overloads.items())
+                if vars(overload).get("generic_parent") is None
+                for attribute in ("native_snippet", "adj_native_snippet", "replay_snippet")
+            ]
+            return {"adjoints": frame.adjoints, "snippets": [snippet for snippet in snippets if snippet]}
 
-            self.write_once("function", name, describe)
-        except Exception as error:
-            self.note_error("hash of a function", error)
+        self.write_once("function", digest, describe)
 
-    def note_kernel(self, kernel: Any, digest: bytes, frame: HashFrame, _outer: HashFrame) -> None:
+    def note_kernel(self, kernel: Any, digest: str, frame: HashFrame, _outer: HashFrame) -> None:
         """A kernel was hashed, a plain one or an instance of a generic one."""
-        try:
-            name = digest.hex()
-            # An instance of a generic kernel has no line of its own.
-            defined = (vars(kernel).get("generic_parent") or kernel).adj
-            self.write_once(
-                "kernel",
-                name,
-                lambda: {
-                    "key": kernel.key,
-                    "site": [defined.filename, self.definition_line(defined), defined.fun_name],
-                    "module": kernel.module.name,
-                    "adjoint": frame.adjoints[0] if frame.adjoints else None,
-                    "options": {str(key): text_of(value) for key, value in kernel.options.items()},
-                    "overload": vars(kernel).get("generic_parent") is not None,
-                },
-                kernel.module.name,
-            )
-        except Exception as error:
-            self.note_error("hash of a kernel", error)
+        # An instance of a generic kernel has no line of its own.
+        defined = (vars(kernel).get("generic_parent") or kernel).adj
+        self.write_once(
+            "kernel",
+            digest,
+            lambda: {
+                "key": kernel.key,
+                "site": [defined.filename, self.definition_line(defined), defined.fun_name],
+                "module": kernel.module.name,
+                "adjoint": frame.adjoints[0] if frame.adjoints else None,
+                "options": {str(key): text_of(value) for key, value in kernel.options.items()},
+                "overload": vars(kernel).get("generic_parent") is not None,
+            },
+            kernel.module.name,
+        )
 
     def end_hashing(self, hasher: Any, args: Any, root: HashFrame, spent: int) -> None:
         """A module was hashed: keep its state as text until a load asks for it."""
@@ -8098,18 +8055,16 @@ class Recorder:
             self.adjoint_entries[hooks] = {}
             digest = kernel.hash
             self.emit(
-                {
-                    "t": "hooks",
-                    "number": number,
-                    "key": kernel.key,
-                    "module": kernel.module.name,
-                    "hash": identity[0],
-                    "device": identity[1],
-                    "block_dim": None if identity[2] is None else int(identity[2]),
-                    "digest": digest.hex() if digest is not None else None,
-                    "args": [self.type_name(item.type) for item in kernel.adj.args],
-                    "lost": not hooks.forward,
-                }
+                "hooks",
+                number=number,
+                key=kernel.key,
+                module=kernel.module.name,
+                hash=identity[0],
+                device=identity[1],
+                block_dim=None if identity[2] is None else int(identity[2]),
+                digest=digest.hex() if digest is not None else None,
+                args=[self.type_name(item.type) for item in kernel.adj.args],
+                lost=not hooks.forward,
             )
             if identity[1] != "cpu":
                 bounds = self.types.launch_bounds_t
@@ -8178,16 +8133,15 @@ class Recorder:
     def number_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
         """The number of a launch, (kernel as loaded, bounds, adjoint); a new one is described first."""
         try:
-            known = (self.adjoint_entries if adjoint else self.entries).setdefault(hooks, {})
+            known, more = self.known_launches(hooks, adjoint)
             key: Any = bytes(bounds)
             if key not in known and self.distinct >= MAX_DISTINCT_LAUNCHES:
                 key = b""
             if key not in known:
                 self.distinct += 1
                 dim = self.dim_of(bounds) if key else None
-                known[key] = self.describe(
-                    {"kernel": self.kernel_of_hooks.get(hooks), "dim": dim, "adjoint": bool(adjoint)}
-                )
+                kernel = self.kernel_of_hooks.get(hooks)
+                known[key] = self.describe(kernel=kernel, dim=dim, adjoint=bool(adjoint), **more)
                 if dim is not None and len(dim) == 1:
                     known[bounds.size] = known[key]  # what `make_invoke` looks up
             return known[key]
@@ -8195,16 +8149,20 @@ class Recorder:
             self.note_error("a launch", error)
             return self.special_number("unknown")
 
+    def known_launches(self, hooks: Any, adjoint: Any) -> tuple[dict[Any, int], dict[str, Any]]:
+        """The numbers of the known launches of a kernel by their bounds, and what else describes a new one."""
+        return (self.adjoint_entries if adjoint else self.entries).setdefault(hooks, {}), {}
+
     def special_number(self, what: str) -> int:
         """The number of something that is no known launch: a graph replay whose content was not seen, say."""
         known = self.entries.setdefault(what, {})
         if b"" not in known:
-            known[b""] = self.describe({"special": what})
+            known[b""] = self.describe(special=what)
         return known[b""]
 
-    def describe(self, fields: dict[str, Any]) -> int:
+    def describe(self, **fields: Any) -> int:
         number = next(self.entry_numbers)
-        self.emit(dict(fields, t="launch", number=number))
+        self.emit("launch", number=number, **fields)
         return number
 
     @staticmethod
@@ -8225,7 +8183,7 @@ class Recorder:
                 with self.streams_lock:
                     first = not self.streams
                     size = MAIN_STREAM_IDS if first else OTHER_STREAM_IDS
-                    stream = self.streams[ident] = Stream(self, self.thread_index(), size)
+                    stream = self.streams.setdefault(ident, Stream(self, self.thread_index(), size))
                     if first:
                         for use in self.use_main_stream:
                             use(ident, stream)
@@ -8240,8 +8198,6 @@ class Recorder:
         from weakref import WeakKeyDictionary
 
         self.graphs: Any = WeakKeyDictionary()  # capture (CPU) or graph (CUDA) -> GraphContent
-        self.conditional_threads: set[int] = set()  # those inside the body of a capture_if or capture_while
-        self.replaying_threads: set[int] = set()  # those inside a capture_launch
 
         def make_begin(original: Any) -> Any:
             def capture_begin(*args: Any, **keywords: Any) -> Any:
@@ -8339,7 +8295,7 @@ class Recorder:
                 if capture is not None:
                     self.graphs[capture] = content
             if content.number is None:
-                content.number = self.describe({"graph": pack(content.packed()), "unknown": content.unknown})
+                content.number = self.describe(graph=pack(content.numbers), unknown=content.unknown)
             self.append(content.number)
         except Exception as error:
             self.note_error("a graph replay", error)
@@ -8369,15 +8325,13 @@ class Recorder:
                 for value in (vars(runtime).get("toolkit_version"), vars(runtime).get("driver_version"))
             ]
             self.emit(
-                {
-                    "t": "init",
-                    "start": start,
-                    "end": end,
-                    "devices": devices,
-                    "toolkit": versions[0],
-                    "driver": versions[1],
-                    "cuda_archs": sorted(vars(runtime).get("nvrtc_supported_archs") or ()),
-                }
+                "init",
+                start=start,
+                end=end,
+                devices=devices,
+                toolkit=versions[0],
+                driver=versions[1],
+                cuda_archs=sorted(vars(runtime).get("nvrtc_supported_archs") or ()),
             )
             # The native functions have the prefix from Warp 1.9 on.
             prefix = "wp_" if hasattr(runtime.llvm, "wp_load_obj") else ""
@@ -8407,7 +8361,6 @@ class Recorder:
     def make_cuda_launch(self, original: Any) -> Any:
         """Every CUDA launch ends in this native function; a kernel is known there by its function handle. Arguments
         as of Warp 1.10 to 1.19: context, function, size, ..., parameters, stream[, capture information]."""
-        self.deterministic_threads: set[int] = set()
 
         def cuda_launch_kernel(*args: Any) -> Any:
             failed = original(*args)
@@ -8517,15 +8470,9 @@ class Recorder:
         try:
             if self.config_events < MAX_CONFIG_EVENTS and before != after:
                 self.config_events += 1
+                now = time.monotonic_ns()
                 self.emit(
-                    {
-                        "t": "config",
-                        "name": name,
-                        "before": text_of(before),
-                        "after": text_of(after),
-                        "at": time.monotonic_ns(),
-                        "site": self.site(frame),
-                    }
+                    "config", name=name, before=text_of(before), after=text_of(after), at=now, site=self.site(frame)
                 )
         except Exception as error:
             self.note_error("configuration", error)
@@ -8571,7 +8518,7 @@ class Recorder:
             for twin in self.twins:
                 if real is not None and is_in_folder(real, twin.private):
                     real = twin.real + real[len(twin.private) :]
-            self.emit({"t": "cache", "kind": kind, "at": time.monotonic_ns(), "path": real, "site": self.site(frame)})
+            self.emit("cache", kind=kind, at=time.monotonic_ns(), path=real, site=self.site(frame))
         except Exception as error:
             self.note_error("cache event", error)
 
@@ -8624,14 +8571,14 @@ class Twin:
     def settle(self, recorder: Recorder, real: str, private: str) -> None:
         """Make the real directory where it is missing, and empty the twin unless it belongs to this very one."""
         self.real_resolved, self.private_resolved = real, private
-        made = []
+        missing = []
         path = real
         while path and not os.path.isdir(path):
-            made.append(path)
+            missing.append(path)
             path = os.path.dirname(path)
-        os.makedirs(real, exist_ok=True)
+        made = [path for path in reversed(missing) if self.make(path)]
         if made:
-            recorder.emit({"t": "made", "paths": made})
+            recorder.emit("made", paths=made)
         found = os.stat(real)
         note = self.private + ".identity"
         text = f"{real} {found.st_dev} {found.st_ino}"
@@ -8641,9 +8588,10 @@ class Twin:
         except OSError:
             known = ""
         if known != text or made:
-            from shutil import rmtree
+            if known:  # else it is new, and another process may be using it already
+                from shutil import rmtree
 
-            rmtree(self.private, ignore_errors=True)
+                rmtree(self.private, ignore_errors=True)
             os.makedirs(private, exist_ok=True)
             with open(note, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)
@@ -8652,6 +8600,17 @@ class Twin:
             os.close(self.descriptor)
         self.identity = (found.st_dev, found.st_ino)
         self.descriptor = os.open(real, os.O_RDONLY)
+
+    @staticmethod
+    def make(path: str) -> bool:
+        """Make a directory; False where another process was faster."""
+        try:
+            os.mkdir(path)
+        except FileExistsError:
+            if not os.path.isdir(path):
+                raise
+            return False
+        return True
 
     def held(self) -> os.stat_result | None:
         """The state of the directory that the descriptor holds; None once the program has closed it, together with
@@ -8703,10 +8662,6 @@ class KeptState:
     def keep(self, item: Any) -> None:
         if id(item) not in self.kept:
             self.kept[id(item)] = (item, dict(vars(item)))
-
-    def keep_kernel(self, kernel: Any) -> None:
-        self.keep(kernel)
-        self.keep_adjoint(kernel.adj)
 
     def keep_adjoint(self, adjoint: Any) -> None:
         self.keep(adjoint)
@@ -8778,12 +8733,12 @@ class OfflineRecorder(Recorder):
     def __init__(self, config: dict[str, Any]) -> None:
         self.architecture, self.suffix = config["cuda_arch"]
         self.device_name = f"sm_{self.architecture}{self.suffix}"
-        self.scopes: dict[int, list[list[Any]]] = {}  # by thread: [block_dim asked for, hash of what is loaded]
-        self.asked_entries: dict[Any, dict[bytes, int]] = {}
-        self.kept_states: dict[int, KeptState] = {}  # by thread, while it compiles
+        self.asked_entries: dict[Any, dict[Any, int]] = {}
         super().__init__(config)
 
     def begin(self, how: str) -> None:
+        self.scopes: dict[int, list[list[Any]]] = {}  # by thread: [block_dim asked for, hash of what is loaded]
+        self.kept_states: dict[int, KeptState] = {}  # by thread, while it compiles
         self.compiling = _thread.RLock()
         super().begin(how)
 
@@ -8833,11 +8788,8 @@ class OfflineRecorder(Recorder):
 
             def launch(*args: Any, **keywords: Any) -> Any:
                 outer = self.scope()
-                if outer is not None and outer[0] is not None and outer[1] == "tiled":
-                    scope = [outer[0], None]
-                else:
-                    block_dim = args[position] if len(args) > position else keywords.get("block_dim")
-                    scope = [self.asked(block_dim), None]
+                block_dim = args[position] if len(args) > position else keywords.get("block_dim")
+                scope = [outer[0] if outer is not None and outer[1] == "tiled" else self.asked(block_dim), None]
                 try:
                     return self.in_scope(scope, original, args, keywords)
                 finally:
@@ -8915,26 +8867,11 @@ class OfflineRecorder(Recorder):
 
         return invoke
 
-    def number_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
-        """The number of a launch at the block_dim that it asked for; a new one is described first."""
-        try:
-            block_dim, digest = self.scope() or (self.CUDA_BLOCK_DIM, None)
-            known = self.asked_entries.setdefault((hooks, bool(adjoint), block_dim, digest), {})
-            key = bytes(bounds) if self.distinct < MAX_DISTINCT_LAUNCHES else b""
-            if key not in known:
-                self.distinct += 1
-                known[key] = self.describe(
-                    {
-                        "kernel": self.kernel_of_hooks.get(hooks),
-                        "dim": self.dim_of(bounds) if key else None,
-                        "adjoint": bool(adjoint),
-                        "offline": [digest or "", self.device_name, block_dim],
-                    }
-                )
-            return known[key]
-        except Exception as error:
-            self.note_error("a launch", error)
-            return self.special_number("unknown")
+    def known_launches(self, hooks: Any, adjoint: Any) -> tuple[dict[Any, int], dict[str, Any]]:
+        """As on a device, where launches that ask for other block_dims run other binaries."""
+        block_dim, digest = self.scope() or (self.CUDA_BLOCK_DIM, None)
+        known = self.asked_entries.setdefault((hooks, bool(adjoint), block_dim, digest), {})
+        return known, {"offline": [digest or "", self.device_name, block_dim]}
 
     # -- what a CUDA device would hold -------------------------------------------------------------------------------
 
@@ -9020,7 +8957,8 @@ class OfflineRecorder(Recorder):
                     vars(self.warp_config)["cuda_arch_suffix"] = self.suffix
                 for kernel in list(module._get_live_kernels()):
                     for item in (kernel, *kernel.overloads.values()):
-                        kept.keep_kernel(item)
+                        kept.keep(item)
+                        kept.keep_adjoint(item.adj)
                 kernel = item = None
                 self.kept_states[thread] = kept
                 return self.timed_compilation(module, block_dim)
@@ -9037,12 +8975,11 @@ class OfflineRecorder(Recorder):
         """A load of kind `offline`: what `Module.load` does on a CUDA device up to the binary."""
         config = self.warp_config
         has_options = "options" in module._compile.__wrapped__.__code__.co_varnames
-        digest = None
-        error_text = None
-        load = None
+        digest = load = error_text = None
+        compiled = True
         try:
             digest = module.get_module_hash(block_dim).hex()
-            load = self.begin_offline(module, digest, block_dim)
+            load = self.begin_load("offline", module, digest, self.device_name, block_dim, sys._getframe())
             keywords = {"options": module.resolved_options[block_dim]} if has_options else {}
             output = module.options.get("cuda_output") or vars(config).get("cuda_output")
             folder = None
@@ -9056,7 +8993,6 @@ class OfflineRecorder(Recorder):
                     compiled = module._compile(
                         None, folder, None, self.architecture, output == "ptx" or None, **keywords
                     )
-                    load.fields["compiled"] = compiled
                 except Exception as error:
                     self.forget_frames(error)
                     error_text = text_of(error)
@@ -9068,31 +9004,9 @@ class OfflineRecorder(Recorder):
             self.forget_frames(error)
             self.note_error("an offline compilation", error)
         if load is not None:
-            status = (
-                "error" if error_text is not None else "compiled" if load.fields.pop("compiled", True) else "cached"
-            )
+            status = "error" if error_text is not None else "compiled" if compiled else "cached"
             self.end_load(load, status, None)
         return digest
-
-    def begin_offline(self, module: Any, digest: str, block_dim: int) -> LoadRecord:
-        frame = sys._getframe(1)
-        site = self.site(frame)
-        preload = self.preload_frame(frame, site)
-        load = self.push_load(
-            {
-                "name": module.name,
-                "hash": digest,
-                "device": self.device_name,
-                "block_dim": block_dim,
-                "kind": "offline",
-                "site": site or self.site(preload),
-                "workers": None if preload is None else self.workers_of(preload),
-                "hash_ns": self.take_hash_time(digest),
-                **self.circumstances(module),
-            }
-        )
-        load.start = time.monotonic_ns()
-        return load
 
     @staticmethod
     def forget_frames(error: BaseException) -> None:
@@ -9196,23 +9110,7 @@ class AdjointText:
     constants: dict[str, str]
     types: tuple[tuple[str, str], ...]
     statics: tuple[tuple[str, str], ...]
-    calls: tuple[str, ...]
     functions: dict[str, str]
-
-    @classmethod
-    def from_json(cls, line: dict[str, Any]) -> AdjointText:
-        return cls(
-            file=line["file"],
-            line=line["line"],
-            name=line["name"],
-            source=line["source"],
-            args=tuple((label, kind, code) for label, kind, code in line["args"]),
-            constants=line["constants"],
-            types=tuple((name, code) for name, code in line["types"]),
-            statics=tuple((key, value) for key, value in line["statics"]),
-            calls=tuple(line["calls"]),
-            functions=line["functions"],
-        )
 
 
 @dataclass(frozen=True)
@@ -9226,23 +9124,13 @@ class KernelText:
     options: dict[str, str]
     overload: bool
 
-    @classmethod
-    def from_json(cls, line: dict[str, Any]) -> KernelText:
-        return cls(line["key"], line["module"], Site(*line["site"]), line["adjoint"], line["options"], line["overload"])
-
 
 @dataclass(frozen=True)
 class FunctionText:
-    """A Warp function as it was hashed, with the bodies and native snippets of all its overloads."""
+    """A Warp function as it was hashed: the bodies and native snippets of all its overloads."""
 
-    key: str
-    module: str | None
     adjoints: tuple[str, ...]
     snippets: tuple[str, ...]
-
-    @classmethod
-    def from_json(cls, line: dict[str, Any]) -> FunctionText:
-        return cls(line["key"], line["module"], tuple(line["adjoints"]), tuple(line["snippets"]))
 
 
 @dataclass(frozen=True)
@@ -9254,10 +9142,6 @@ class StateText:
     kernels: tuple[str, ...]
     generics: tuple[str, ...]
     functions: dict[str, str]
-
-    @classmethod
-    def from_json(cls, line: dict[str, Any]) -> StateText:
-        return cls(line["options"], tuple(line["kernels"]), tuple(line["generics"]), line["functions"])
 
 
 class Catalog:
@@ -9272,16 +9156,17 @@ class Catalog:
         self._bodies: dict[str, str] = {}
 
     def add(self, kind: str, digest: str, line: dict[str, Any]) -> None:
-        """Keep one record line of kind adjoint, kernel, function or state."""
+        """Keep the text of one record line of kind adjoint, kernel, function or state."""
+        values = {name: frozen(value) for name, value in line.items()}
         if kind == "adjoint":
-            self.adjoints[digest] = AdjointText.from_json(line)
+            self.adjoints[digest] = AdjointText(**values)
         elif kind == "kernel":
-            kernel = KernelText.from_json(line)
+            kernel = KernelText(**{**values, "site": Site(*values["site"])})
             self.kernels[digest] = self.kernels_of_modules[kernel.module, digest] = kernel
         elif kind == "function":
-            self.functions[digest] = FunctionText.from_json(line)
+            self.functions[digest] = FunctionText(**values)
         else:
-            self.states[digest] = StateText.from_json(line)
+            self.states[digest] = StateText(**values)
 
     def kernel(self, digest: str, module: str) -> KernelText | None:
         """A kernel of a module; one of equal content where that module's own was not seen."""
@@ -9325,6 +9210,11 @@ class Catalog:
     def _function(self, digest: str) -> list[str]:
         text = self.functions.get(digest)
         return [digest] if text is None else [*text.snippets, *(self._body(body) for body in text.adjoints)]
+
+
+def frozen(value: Any) -> Any:
+    """Parsed JSON with tuples for its lists."""
+    return tuple(map(frozen, value)) if isinstance(value, list) else value
 
 
 def stable_text(text: str) -> str:
@@ -9393,7 +9283,7 @@ class LoadTables:
         the program last set an option of the module."""
         # The last load of each identity, in order; what is compiled offline is compared with its like.
         earlier_by_kind: dict[bool, dict[object, Loaded]] = {True: {}, False: {}}
-        explained = {}
+        explained = list(loads)
         for position in sorted(range(len(loads)), key=lambda index: loads[index].start_ms or 0.0):
             load = loads[position]
             earlier = earlier_by_kind[load.kind is LoadKind.OFFLINE]
@@ -9408,17 +9298,14 @@ class LoadTables:
                 identity = (load.name, load.hash, load.device, load.block_dim)
                 earlier.pop(identity, None)
                 earlier[identity] = Loaded(load, state)
-        return tuple(explained[position] for position in range(len(loads)))
+        return tuple(explained)
 
     def _options(self, state: StateText) -> int:
         return self.option_sets.setdefault(tuple(sorted(state.options.items())), len(self.option_sets))
 
     def _kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
-        if (load.name, load.hash) not in self._kernels_of:
-            self._kernels_of[load.name, load.hash] = self._describe_kernels(load, state)
-        return self._kernels_of[load.name, load.hash]
-
-    def _describe_kernels(self, load: Load, state: StateText) -> tuple[int, ...]:
+        if (load.name, load.hash) in self._kernels_of:
+            return self._kernels_of[load.name, load.hash]
         found = []
         for digest in state.kernels:
             kernel = self.catalog.kernel(digest, load.name)
@@ -9433,6 +9320,7 @@ class LoadTables:
                     unrolled=unrolled_copies(self.catalog.adjoints.get(kernel.adjoint or ""), options),
                 )
                 found.append(self.built_kernels.setdefault(built, len(self.built_kernels)))
+        self._kernels_of[load.name, load.hash] = tuple(found)
         return tuple(found)
 
 
@@ -9553,8 +9441,9 @@ def state_changes(before: StateText, after: StateText, catalog: Catalog, load: L
 
 def kernel_changes(before: StateText, after: StateText, catalog: Catalog, module: str) -> list[Change]:
     """Differences between the live kernels of two states: pairs under one key and argument types are compared."""
-    gone = [digest for digest in before.kernels if digest not in set(after.kernels)]
-    new = [digest for digest in after.kernels if digest not in set(before.kernels)]
+    old_kernels, new_kernels = set(before.kernels), set(after.kernels)
+    gone = [digest for digest in before.kernels if digest not in new_kernels]
+    new = [digest for digest in after.kernels if digest not in old_kernels]
     changes: dict[Change, None] = {}
     for digest in new:
         kernel = catalog.kernel(digest, module)
@@ -9679,134 +9568,86 @@ MAX_RECORD_LINE_BYTES = 1 << 26
 MAX_RECORD_BYTES = 1 << 30
 MAX_PACKED_LAUNCHES = 1 << 24  # of one flushed piece, or one graph
 
-SITE = tuple[str, int, str]
-TYPED_TEXTS = list[tuple[str, str]]
-NAMED_TEXTS = dict[str, str]
-
-# The keys of each kind of line that the recorder writes, with the types of their values; a tuple stands for a list of
-# just these items, [X] for a list of objects. The measured program could write into the records too, and a kill or a
-# full disk tears them: a line that is not like this is not read, so that whatever reads on needs no doubts.
-RECORD_LINES: dict[str, tuple[dict[str, Any], ...]] = {
-    "start": (
-        {
-            "at": int,
-            "pid": int,
-            "parent": str | None,
-            "how": str,
-            "argv": list[str],
-            "executable": str,
-            "python": str,
-        },
-    ),
-    "end": ({"at": int, "how": ProcessEnd, "code": int | None, "total_hash_ns": int, "total_hashings": int},),
-    "revived": ({"at": int},),
-    "birth": ({"at": int, "pid": int, "argv": list[str], "injected": bool},),
-    "error": ({"text": str},),
-    "set": ({"name": str, "before": str, "after": str},),
-    "unset": ({"text": str},),
-    "tape": ({},),
-    "warp": ({"start": int, "end": int, "version": str, "missing": list[str]},),
-    "init": (
-        {
-            "start": int,
-            "end": int,
-            "devices": list[tuple[str, str, int | None]],
-            "toolkit": str | None,
-            "driver": str | None,
-            "cuda_archs": list[int],
-        },
-    ),
-    "config": ({"name": str, "before": str, "after": str, "at": int, "site": SITE | None},),
-    "cache": ({"kind": CacheEventKind, "at": int, "path": str | None, "site": SITE | None},),
-    "made": ({"paths": list[str]},),
-    "load": (
-        {
-            "name": str,
-            "hash": str | None,
-            "device": str,
-            "block_dim": int | None,
-            "status": Status,
-            "kind": LoadKind,
-            "thread": int,
-            "start": int,
-            "end": int,
-            "hash_ns": int,
-            "total_hash_ns": int,
-            "total_hashings": int,
-            "phases": {"codegen": int, "lto": int, "native": int, "install": int, "load": int},
-            "header": int | None,
-            "source_bytes": int,
-            "lto": [{"symbol": str, "bytes": int, "ns": int, "adjoint": bool}],
-            "site": SITE | None,
-            "options_site": SITE | None,
-            "workers": int | None,
-            "in_capture": bool,
-            "unreached": list[tuple[str, str, str]],
-            "error": str | None,
-        },
-    ),
-    "hooks": (
-        {
-            "number": int,
-            "key": str,
-            "module": str,
-            "hash": str,
-            "device": str,
-            "block_dim": int,
-            "digest": str | None,
-            "args": list[str],
-            "lost": bool,
-        },
-    ),
+# The keys of each kind of line that the recorder writes, with the types of their values; [X] stands for a list of
+# objects, a tuple or a dataclass for a list of just these items, alternatives stand in a tuple. The measured program
+# could write into the records too, and a kill or a full disk tears them: a line that is not like this is not read, so
+# that whatever reads on needs no doubts.
+_LAUNCH: dict[str, Any] = {"number": int, "kernel": int | None, "dim": list[int] | None, "adjoint": bool}
+RECORD_LINES: dict[str, tuple[dict[str, Any], ...] | dict[str, Any]] = {
+    "start": {
+        "at": int,
+        "pid": int,
+        "parent": str | None,
+        "how": str,
+        "argv": list[str],
+        "executable": str,
+        "python": str,
+    },
+    "end": {"at": int, "how": ProcessEnd, "code": int | None, "total_hash_ns": int, "total_hashings": int},
+    "revived": {"at": int},
+    "birth": {"at": int, "pid": int, "argv": list[str], "injected": bool},
+    "error": {"text": str},
+    "set": {"name": str, "before": str, "after": str},
+    "unset": {"text": str},
+    "tape": {},
+    "warp": {"start": int, "end": int, "version": str, "missing": list[str]},
+    "init": {
+        "start": int,
+        "end": int,
+        "devices": list[tuple[str, str, int | None]],
+        "toolkit": str | None,
+        "driver": str | None,
+        "cuda_archs": list[int],
+    },
+    "config": {"name": str, "before": str, "after": str, "at": int, "site": Site | None},
+    "cache": {"kind": CacheEventKind, "at": int, "path": str | None, "site": Site | None},
+    "made": {"paths": list[str]},
+    "load": {
+        "name": str,
+        "hash": str | None,
+        "device": str,
+        "block_dim": int | None,
+        "status": Status,
+        "kind": LoadKind,
+        "thread": int,
+        "start": int,
+        "end": int,
+        "hash_ns": int,
+        "total_hash_ns": int,
+        "total_hashings": int,
+        "phases": {"codegen": int, "lto": int, "native": int, "install": int, "load": int},
+        "header": int | None,
+        "source_bytes": int,
+        "lto": [{"symbol": str, "bytes": int, "ns": int, "adjoint": bool}],
+        "site": Site | None,
+        "options_site": Site | None,
+        "workers": int | None,
+        "in_capture": bool,
+        "unreached": list[tuple[str, str, str]],
+        "error": str | None,
+    },
+    "hooks": {
+        "number": int,
+        "key": str,
+        "module": str,
+        "hash": str,
+        "device": str,
+        "block_dim": int,
+        "digest": str | None,
+        "args": list[str],
+        "lost": bool,
+    },
     "launch": (
-        {"number": int, "kernel": int | None, "dim": list[int] | None, "adjoint": bool},
-        {
-            "number": int,
-            "kernel": int | None,
-            "dim": list[int] | None,
-            "adjoint": bool,
-            "offline": tuple[str, str, int],
-        },
+        _LAUNCH,
+        {**_LAUNCH, "offline": tuple[str, str, int]},
         {"number": int, "graph": str, "unknown": bool},
         {"number": int, "special": str},
     ),
-    "ids": ({"thread": int, "sequence": int, "z": str},),
-    "adjoint": (
-        {
-            "digest": str,
-            "file": str,
-            "line": int,
-            "name": str,
-            "source": str,
-            "args": list[tuple[str, str, str]],
-            "constants": NAMED_TEXTS,
-            "types": TYPED_TEXTS,
-            "statics": TYPED_TEXTS,
-            "calls": list[str],
-            "functions": NAMED_TEXTS,
-        },
-    ),
-    "kernel": (
-        {
-            "digest": str,
-            "key": str,
-            "module": str,
-            "site": SITE,
-            "adjoint": str | None,
-            "options": NAMED_TEXTS,
-            "overload": bool,
-        },
-    ),
-    "function": ({"digest": str, "key": str, "module": str | None, "adjoints": list[str], "snippets": list[str]},),
-    "state": (
-        {
-            "digest": str,
-            "options": NAMED_TEXTS,
-            "kernels": list[str],
-            "generics": list[str],
-            "functions": NAMED_TEXTS,
-        },
-    ),
+    "ids": {"thread": int, "sequence": int, "z": str},
+    "adjoint": {"digest": str, **typing.get_type_hints(AdjointText)},
+    "kernel": {"digest": str, **typing.get_type_hints(KernelText)},
+    "function": {"digest": str, **typing.get_type_hints(FunctionText)},
+    "state": {"digest": str, **typing.get_type_hints(StateText)},
 }
 
 
@@ -9816,17 +9657,21 @@ def fits(kind: Any, value: Any) -> bool:
         return (
             isinstance(value, dict) and kind.keys() == value.keys() and all(fits(kind[key], value[key]) for key in kind)
         )
+    if isinstance(kind, tuple):
+        return any(fits(option, value) for option in kind)
     if isinstance(kind, list):
         return isinstance(value, list) and all(fits(kind[0], item) for item in value)
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
-        return any(fits(option, value) for option in inner)
-    if origin is list:
-        return isinstance(value, list) and all(fits(inner[0], item) for item in value)
-    if origin is tuple:
-        return isinstance(value, list) and len(value) == len(inner) and all(map(fits, inner, value))
+        return fits(inner, value)
     if origin is dict:
         return isinstance(value, dict) and all(fits(inner[1], item) for item in value.values())
+    if origin is list or inner[1:] == (...,):
+        return fits([inner[0]], value)
+    if dataclasses.is_dataclass(kind):
+        inner = tuple(typing.get_type_hints(kind).values())
+    if inner:
+        return isinstance(value, list) and len(value) == len(inner) and all(map(fits, inner, value))
     if issubclass(kind, enum.Enum):
         return value in [member.value for member in kind]
     return type(value) is kind and (kind is not int or abs(value) < 1 << 63)
@@ -9839,7 +9684,7 @@ def record_line(raw: bytes) -> tuple[str, dict[str, Any]]:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     kind = line.pop("t", None) if isinstance(line, dict) else None
-    if not isinstance(kind, str) or not any(fits(shape, line) for shape in RECORD_LINES.get(kind, ())):
+    if not isinstance(kind, str) or not fits(RECORD_LINES.get(kind, ()), line):
         raise ValueError("not a line of the recorder")
     return kind, line
 
@@ -9854,13 +9699,15 @@ def open_record(path: str) -> IO[bytes]:
     return os.fdopen(descriptor, "rb")
 
 
-@dataclass
+@dataclass(eq=False)
 class RecordFile:
-    """The lines of one process's record file, sorted by kind; `truncated` if a line could not be read."""
+    """The lines of one process's record file, sorted by kind; `truncated` if a line could not be read. `parent` is the
+    record of the process that started it, once the files are `linked`."""
 
     name: str
     lines: dict[str, list[dict[str, Any]]]
     truncated: bool
+    parent: RecordFile | None = None
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         return self.lines.get(kind, [])
@@ -9868,6 +9715,23 @@ class RecordFile:
     @property
     def start(self) -> dict[str, Any]:
         return self.of("start")[0]
+
+    @property
+    def birth(self) -> dict[str, Any] | None:
+        """The line on its birth in its parent's record: the last one of its pid before it started, since a pid can come
+        again. None for a fork by os.fork, and for the first process."""
+        start = self.start
+        lines = self.parent.of("birth") if self.parent is not None else []
+        births = [line for line in lines if line["pid"] == start["pid"] and line["at"] <= start["at"]]
+        return max(births, key=operator.itemgetter("at"), default=None)
+
+    @property
+    def lineage(self) -> list[RecordFile]:
+        """The processes that it was forked from, the first one first, then itself: a fork knows what its parent did."""
+        found = [self]
+        while found[0].start["how"] == "fork" and found[0].parent is not None:
+            found.insert(0, found[0].parent)
+        return found
 
 
 def read_record_file(path: str, catalog: Catalog, private: Sequence[str]) -> RecordFile | None:
@@ -9892,7 +9756,7 @@ def read_record_file(path: str, catalog: Catalog, private: Sequence[str]) -> Rec
                     truncated = True
                     continue
                 if kind in ("adjoint", "kernel", "function", "state"):
-                    catalog.add(kind, line["digest"], line)
+                    catalog.add(kind, line.pop("digest"), line)
                 else:
                     lines.setdefault(kind, []).append(line)
     except OSError:
@@ -9902,50 +9766,33 @@ def read_record_file(path: str, catalog: Catalog, private: Sequence[str]) -> Rec
     return RecordFile(os.path.basename(path)[: -len(".rec")], lines, truncated)
 
 
-def birth_of(file: RecordFile, parent: RecordFile | None) -> dict[str, Any] | None:
-    """The birth line that a process has in its parent's record: the last one of its pid before it started, since a pid
-    can come again. None for a fork by os.fork, and for the first process."""
-    if parent is None:
-        return None
-    start = file.start
-    births = [line for line in parent.of("birth") if line["pid"] == start["pid"] and line["at"] <= start["at"]]
-    return max(births, key=operator.itemgetter("at"), default=None)
-
-
-def forget_later_parents(files: list[RecordFile]) -> None:
-    """Leave only parents that started before their children, as all do: a damaged record must not close a circle."""
+def linked(files: list[RecordFile]) -> list[RecordFile]:
+    """The files with their parents, without those of forks that were born to run another program: with a `preexec_fn`,
+    subprocess runs Python's fork hooks between the two. What such a fork became is a child of its parent."""
     by_name = {file.name: file for file in files}
     for file in files:
         parent = by_name.get(file.start["parent"])
-        if parent is not None and parent.start["at"] >= file.start["at"]:
-            file.start["parent"] = None
-
-
-def without_momentary(files: list[RecordFile]) -> list[RecordFile]:
-    """The files without those of forks that were born to run another program: with a `preexec_fn`, subprocess runs
-    Python's fork hooks between the two. What such a fork became is a child of its parent."""
-    by_name = {file.name: file for file in files}
+        # All parents started before their children: a damaged record must not close a circle.
+        file.parent = parent if parent is not None and parent.start["at"] < file.start["at"] else None
     momentary = {
-        file.name: file.start["parent"]
+        file
         for file in files
         if file.start["how"] == "fork"
-        and birth_of(file, by_name.get(file.start["parent"])) is not None
+        and file.birth is not None
         and not any(file.of(kind) for kind in ("end", "load", "ids", "birth"))
     }
     for file in files:
-        file.start["parent"] = momentary.get(file.start["parent"], file.start["parent"])
-    return [file for file in files if file.name not in momentary]
+        while file.parent is not None and file.parent in momentary:
+            file.parent = file.parent.parent
+    return [file for file in files if file not in momentary]
 
 
 def process_paths(files: list[RecordFile]) -> dict[str, str]:
     """Name every process by its place in the tree, pids ignored: parent's path and ordinal of birth."""
-    by_name = {file.name: file for file in files}
     children: dict[str, list[tuple[int, str]]] = {}
     for file in files:
-        parent = by_name.get(file.start["parent"])
-        birth = birth_of(file, parent)
-        born = file.start["at"] if birth is None else birth["at"]
-        children.setdefault("" if parent is None else parent.name, []).append((born, file.name))
+        born = (file.birth or file.start)["at"]
+        children.setdefault("" if file.parent is None else file.parent.name, []).append((born, file.name))
     paths: dict[str, str] = {}
     open_names = [("", "")]
     while open_names:
@@ -9971,28 +9818,18 @@ def unpack(packed: str) -> array[int]:
 class LaunchReader:
     """Turns the launch numbers of a process into counted entries and encoded streams.
 
-    A forked child goes on with the numbers of its parent, whose lines it does not repeat: `ancestors`, the first one
-    first, have them. `budget` is what the order may take, in bytes. Once `read`, it is what is left of that, and
-    `missing` says in words what is missing.
+    A forked child goes on with the numbers of its parent, whose lines it does not repeat. `budget` is what the order
+    may take, in bytes. Once `read`, it is what is left of that, and `missing` says in words what is missing.
     """
 
-    def __init__(
-        self,
-        folder: str,
-        file: RecordFile,
-        ancestors: list[RecordFile],
-        catalog: Catalog,
-        budget: int = MAX_ENCODED_LAUNCH_BYTES,
-    ) -> None:
+    def __init__(self, folder: str, file: RecordFile, catalog: Catalog, budget: int = MAX_ENCODED_LAUNCH_BYTES) -> None:
         self.budget = budget
         self.folder = folder
         self.file = file
         self.catalog = catalog
-        sources = [*ancestors, file]
-        self.launch_lines = {line["number"]: line for source in sources for line in source.of("launch")}
-        self.hooks_lines = {line["number"]: line for source in sources for line in source.of("hooks")}
+        self.launch_lines = {line["number"]: line for source in file.lineage for line in source.of("launch")}
+        self.hooks_lines = {line["number"]: line for source in file.lineage for line in source.of("hooks")}
         self.kernels: dict[LaunchedKernel, int] = {}
-        self.kernel_of_hooks: dict[int, int] = {}
         self.entries: dict[tuple[int, tuple[int, ...], bool], int] = {}
         self.unseen: set[int] = set()  # numbers of graph replays with content that is not known
         self.undescribed: set[int] = set()
@@ -10045,30 +9882,20 @@ class LaunchReader:
             text = f"more than {MAX_DISTINCT_LAUNCHES} distinct launches: further dims are not told apart"
             if text not in self.missing:
                 self.missing.append(text)
-        if "offline" in line:
-            digest, device, block_dim = line["offline"]
-            launched = dataclasses.replace(
-                self._kernel(self.hooks_lines[hooks]), hash=digest, device=device, block_dim=block_dim
-            )
-            kernel = self.kernels.setdefault(launched, len(self.kernels))
-        else:
-            if hooks not in self.kernel_of_hooks:
-                launched = self._kernel(self.hooks_lines[hooks])
-                self.kernel_of_hooks[hooks] = self.kernels.setdefault(launched, len(self.kernels))
-            kernel = self.kernel_of_hooks[hooks]
-        entry = (kernel, tuple(line["dim"] or ()), line["adjoint"])
-        return array("I", [self.entries.setdefault(entry, len(self.entries))])
-
-    def _kernel(self, line: dict[str, Any]) -> LaunchedKernel:
-        return LaunchedKernel(
-            key=line["key"],
-            module=line["module"],
-            hash=line["hash"],
-            device=line["device"],
-            block_dim=line["block_dim"],
-            content=self.catalog.content(line["digest"]),
-            args=tuple(line["args"]),
+        loaded = self.hooks_lines[hooks]
+        digest, device, block_dim = line.get("offline", (loaded["hash"], loaded["device"], loaded["block_dim"]))
+        kernel = LaunchedKernel(
+            key=loaded["key"],
+            module=loaded["module"],
+            hash=digest,
+            device=device,
+            block_dim=block_dim,
+            content=self.catalog.content(loaded["digest"]),
+            args=tuple(loaded["args"]),
         )
+        index = self.kernels.setdefault(kernel, len(self.kernels))
+        entry = (index, tuple(line["dim"] or ()), line["adjoint"])
+        return array("I", [self.entries.setdefault(entry, len(self.entries))])
 
     def _threads(self) -> list[int]:
         found = {line["thread"] for line in self.file.of("ids")}
@@ -10123,11 +9950,8 @@ class LaunchReader:
 
 
 def encoded_indices(indices: array[int], width: int) -> bytes:
-    """Indices of entries as little-endian integers of `width` bytes."""
-    found = array({1: "B", 2: "H", 4: "I"}[width], indices)
-    if sys.byteorder == "big":
-        found.byteswap()
-    return found.tobytes()
+    """Indices of entries as little-endian integers of `width` bytes; Warp runs on no other machines."""
+    return array({1: "B", 2: "H", 4: "I"}[width], indices).tobytes()
 
 
 class StreamEncoder:
@@ -10178,7 +10002,7 @@ def widened(data: bytes, width: int) -> bytes:
 
 def site_from(value: list[Any] | None) -> Site | None:
     """A site as the recorder writes it: [file, line, function]."""
-    return None if value is None else Site(value[0], value[1], value[2])
+    return None if value is None else Site(*value)
 
 
 def milliseconds(nanoseconds: float) -> float:
@@ -10244,14 +10068,13 @@ def config_event_from(line: dict[str, Any], origin: int) -> ConfigEvent:
 def with_lost_kernels(loads: Sequence[Load], hooks: Sequence[dict[str, Any]]) -> list[Load]:
     """The loads, each last one of an identity whose kernel had no entry point with that as its error."""
     found = list(loads)
-    for line in hooks:
-        if line["lost"]:
-            identity = (line["module"], line["hash"], line["device"], line["block_dim"])
-            for position, load in reversed(list(enumerate(found))):
-                if (load.name, load.hash, load.device, load.block_dim) == identity and load.error is None:
-                    text = f"kernel {line['key']} was not found in it when it was launched"
-                    found[position] = dataclasses.replace(load, error=text)
-                    break
+    for line in (line for line in hooks if line["lost"]):
+        identity = (line["module"], line["hash"], line["device"], line["block_dim"])
+        for position, load in reversed(list(enumerate(found))):
+            if (load.name, load.hash, load.device, load.block_dim) == identity and load.error is None:
+                text = f"kernel {line['key']} was not found in it when it was launched"
+                found[position] = dataclasses.replace(load, error=text)
+                break
     return found
 
 
@@ -10321,14 +10144,12 @@ def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
             with contextlib.suppress(OSError), open_record(path) as failure:
                 why = failure.read(MAX_TEXT).decode("utf-8", "replace")
                 gaps.append(Gap(GapReason.CHILD_NOT_RECORDED, int(failed[1]), f"the recorder could not start: {why}"))
-    forget_later_parents(files)
-    files = without_momentary(files)
+    files = linked(files)
     paths = process_paths(files)
-    by_name = {file.name: file for file in files}
     processes = []
     budget = MAX_ENCODED_LAUNCH_BYTES
     for file in files:
-        process, found, budget = read_process(folder, file, by_name, paths[file.name], catalog, origin, budget)
+        process, found, budget = read_process(folder, file, paths[file.name], catalog, origin, budget)
         processes.append(process)
         gaps.extend(found)
     gaps.extend(unrecorded_children(files))
@@ -10350,19 +10171,14 @@ def read_records(folder: str, origin: int, private: Sequence[str]) -> ReadRun:
 
 
 def read_process(
-    folder: str, file: RecordFile, by_name: dict[str, RecordFile], path: str, catalog: Catalog, origin: int, budget: int
+    folder: str, file: RecordFile, path: str, catalog: Catalog, origin: int, budget: int
 ) -> tuple[Process, list[Gap], int]:
     """One process from its record file, what may have gone unseen in it, and what is left of `budget`, the bytes that
     the order of its launches may take."""
     start = file.start
-    ancestors: list[RecordFile] = []
-    current = file
-    while current.start["how"] == "fork" and current.start["parent"] in by_name:
-        current = by_name[current.start["parent"]]
-        ancestors.insert(0, current)
-    reader = LaunchReader(folder, file, ancestors, catalog, budget)
+    reader = LaunchReader(folder, file, catalog, budget)
     launches = reader.read()
-    warp = next((source.of("warp")[-1] for source in [file, *reversed(ancestors)] if source.of("warp")), None)
+    warp = next((line for source in reversed(file.lineage) for line in reversed(source.of("warp"))), None)
     events = tuple(cache_event_from(line, origin) for line in file.of("cache"))
     tables = LoadTables(catalog)
     loads = tables.explain(
@@ -10370,9 +10186,9 @@ def read_process(
         events,
         {position: site_from(line["options_site"]) for position, line in enumerate(file.of("load"))},
     )
-    revived = file.of("revived")[-1]["at"] if file.of("revived") else 0
+    revived = max((line["at"] for line in file.of("revived")), default=0)
     end = next((line for line in reversed(file.of("end")) if line["at"] > revived), None)
-    hashing = end or (file.of("load")[-1] if file.of("load") else None)
+    hashing = end or next(reversed(file.of("load")), None)
     process = Process(
         pid=start["pid"],
         path=path,
@@ -10385,7 +10201,7 @@ def read_process(
         end_ms=None if end is None else milliseconds(end["at"] - origin),
         end=ProcessEnd.UNRECORDED if end is None else ProcessEnd(end["how"]),
         exit_code=None if end is None else end["code"],
-        phases=process_phases(file, by_name, loads, end, origin),
+        phases=process_phases(file, loads, end, origin),
         hash_ms=0.0 if hashing is None else milliseconds(hashing["total_hash_ns"]),
         hashings=0 if hashing is None else hashing["total_hashings"],
         loads=loads,
@@ -10441,25 +10257,20 @@ def newer_notice(version: str) -> Notice:
 
 
 def process_phases(
-    file: RecordFile,
-    by_name: dict[str, RecordFile],
-    loads: tuple[Load, ...],
-    end: dict[str, Any] | None,
-    origin: int,
+    file: RecordFile, loads: tuple[Load, ...], end: dict[str, Any] | None, origin: int
 ) -> ProcessPhases | None:
     """Where the time of a process went, from its birth to its end line; None without one."""
     if end is None:
         return None
-    start = file.start
-    parent = by_name.get(start["parent"])
-    birth = birth_of(file, parent)
-    born = birth["at"] if birth is not None else origin if parent is None else start["at"]
-    warp = file.of("warp")[0] if file.of("warp") else None
-    init = file.of("init")[0] if file.of("init") else None
-    interpreter = milliseconds(start["at"] - born)
-    before = milliseconds(warp["start"] - start["at"]) if warp is not None else 0.0
-    importing = milliseconds(warp["end"] - warp["start"]) if warp is not None else 0.0
-    initialising = milliseconds(init["end"] - init["start"]) if init is not None else 0.0
+    start = file.start["at"]
+    birth = file.birth
+    born = birth["at"] if birth is not None else origin if file.parent is None else start
+    # What was not seen took no time at the start.
+    never = {"start": start, "end": start}
+    warp, init = (next(iter(file.of(kind)), never) for kind in ("warp", "init"))
+    interpreter = milliseconds(start - born)
+    before = milliseconds(warp["start"] - start)
+    importing, initialising = (milliseconds(line["end"] - line["start"]) for line in (warp, init))
     loading = union_ms(
         (load.start_ms - load.hash_ms, load.end_ms)
         for load in loads
@@ -10481,21 +10292,17 @@ def is_python(word: str) -> bool:
 
 def isolating_flag(words: Sequence[str]) -> str | None:
     """The interpreter flag (-I, -E or -S) that keeps the recorder out, in a command line that starts Python."""
-    position = 1
-    while position < len(words) and words[position].startswith("-") and words[position] not in ("-", "--"):
-        word = words[position]
-        if word.startswith("--"):
-            position += 1
-            continue
-        for place, letter in enumerate(word[1:], 1):
-            if letter in "IES":
-                return f"-{letter}"
-            if letter in "cm":
-                return None
-            if letter in "WX":
-                position += 1 if place == len(word) - 1 else 0
-                break
-        position += 1
+    rest = iter(words[1:])
+    for word in rest:
+        letters = re.match(r"-([^-cmWX]*)([cmWX]?)", word)
+        if letters is None or word in ("-", "--"):
+            return None
+        if flag := re.search("[IES]", letters[1]):
+            return f"-{flag[0]}"
+        if letters[2] in ("c", "m"):
+            return None
+        if letters[2] and letters.end() == len(word):  # -W and -X take the next word
+            next(rest, None)
     return None
 
 
@@ -10537,7 +10344,8 @@ def unrecorded_children(files: list[RecordFile]) -> list[Gap]:
 # Running and isolation
 # ---------------------------------------------------------------------------------------------------------------------
 
-PRIVATE_VARIABLES = ("WARP_CACHE_PATH", "WARP_CACHE_ROOT", "CUDA_CACHE_PATH", "TMPDIR")
+# The variables with a private value, and the folder of a sample that it names.
+PRIVATE_VARIABLES = {"WARP_CACHE_PATH": "warp", "WARP_CACHE_ROOT": "root", "CUDA_CACHE_PATH": "cuda", "TMPDIR": "tmp"}
 REPORTED_VARIABLES = (
     "CUDA_VISIBLE_DEVICES",
     "CUDA_CACHE_DISABLE",
@@ -10808,18 +10616,15 @@ class SampleFolder:
 
     def make(self) -> None:
         """Make the folders; before each run, since the one before may have removed what it found in its variables."""
-        for part in ("", "warp", "root", "cuda", "tmp", "twins"):
+        for part in ("", *PRIVATE_VARIABLES.values(), "twins"):
             make_folder(os.path.join(self.path, part))
 
     def environment(self, base: dict[str, str], inherit_tmpdir: bool) -> dict[str, str]:
-        """`base` with the private cache variables."""
-        found = dict(base)
-        found["WARP_CACHE_PATH"] = os.path.join(self.path, "warp")
-        found["WARP_CACHE_ROOT"] = os.path.join(self.path, "root")
-        found["CUDA_CACHE_PATH"] = os.path.join(self.path, "cuda")
-        if not inherit_tmpdir:
-            found["TMPDIR"] = os.path.join(self.path, "tmp")
-        return found
+        """`base` with the private variables, TMPDIR unless it is inherited."""
+        private = {name: os.path.join(self.path, part) for name, part in PRIVATE_VARIABLES.items()}
+        if inherit_tmpdir:
+            del private["TMPDIR"]
+        return {**base, **private}
 
     def records(self, run: RunKind) -> str:
         """The folder of the records of one run."""
@@ -10846,12 +10651,14 @@ class SampleFolder:
         return folder, records
 
     def between_runs(self) -> None:
-        """Keep the twins honest until the next run: forget those whose directory is gone, and hold the others open so
+        """Keep the twins honest until the next run: mark those whose directory is gone, and hold the others open so
         that a directory deleted and made anew cannot pass for the old one by getting its inode number."""
         for path in Path(self.path, "twins").glob("*.identity"):
             descriptor = open_twin(str(path))
             if descriptor is None:
-                remove_tree(str(path))
+                remove_tree(str(path))  # it may be a link of the program's
+                if path.with_suffix("").is_dir():
+                    write_file(str(path), b"gone")
             else:
                 self.held.append(descriptor)
 
@@ -11090,7 +10897,6 @@ def execute(
     assert process.stderr is not None
     stdout = OutputReader(process.stdout, private, keep[0], options.echo)
     stderr = OutputReader(process.stderr, private, keep[1], options.echo)
-    timed_out = False
     survivors: list[str] = []
     try:
         signal.setitimer(signal.ITIMER_REAL, options.timeout_s or 0)
@@ -11098,10 +10904,10 @@ def execute(
         wall = time.monotonic_ns() - origin
         signal.setitimer(signal.ITIMER_REAL, 0)
         survivors = await_descendants(LINGER_SECONDS)
+        ended = Exit(code if code >= 0 else None, signal_name(-code) if code < 0 else None, timed_out=False)
     except RunTimeout:
-        timed_out = True
         wall = time.monotonic_ns() - origin
-        code = 0
+        ended = Exit(None, None, timed_out=True)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         end_descendants()
@@ -11109,14 +10915,7 @@ def execute(
             os.killpg(process.pid, signal.SIGKILL)
         for reader in (stdout, stderr):
             reader.finish()
-    if timed_out:
-        code = process.wait()
-    exit_status = Exit(
-        code=code if code >= 0 and not timed_out else None,
-        signal=signal_name(-code) if code < 0 and not timed_out else None,
-        timed_out=timed_out,
-    )
-    return Executed(origin, milliseconds(wall), exit_status, stdout, stderr, tuple(survivors))
+    return Executed(origin, milliseconds(wall), ended, stdout, stderr, tuple(survivors))
 
 
 def open_log(folder: str | None, name: str) -> IO[bytes] | None:
@@ -11153,13 +10952,12 @@ def become_subreaper() -> None:
 
 def descendants() -> dict[int, str]:
     """Living descendants of this process, pid to command line, read from /proc (empty elsewhere)."""
-    parents: dict[int, int] = {}
-    names: dict[int, str] = {}
+    living: dict[int, tuple[int, str]] = {}  # pid to parent and command line
     try:
-        entries = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return {}
-    for pid in entries:
+    for pid in pids:
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:
                 text = file.read().decode("utf-8", "replace")
@@ -11169,13 +10967,12 @@ def descendants() -> dict[int, str]:
             continue  # it has just ended
         state, parent = text.rpartition(")")[2].split()[:2]
         if state not in ("Z", "X"):
-            parents[pid] = int(parent)
-            names[pid] = words[:120]
+            living[pid] = (int(parent), words[:120])
     found: dict[int, str] = {}
-    level = {os.getpid()}
+    level = {os.getpid(): ""}
     while level:
-        level = {pid for pid, parent in parents.items() if parent in level and pid not in found}
-        found.update({pid: names[pid] for pid in level})
+        level = {pid: words for pid, (parent, words) in living.items() if parent in level and pid not in found}
+        found.update(level)
     return found
 
 
@@ -11227,20 +11024,14 @@ def user_cache_listing(environment: dict[str, str]) -> dict[str, int]:
         folders.append(os.path.join(environment["XDG_CACHE_HOME"], "warp"))
     folders += [environment[name] for name in ("WARP_CACHE_PATH", "CUDA_CACHE_PATH") if environment.get(name)]
     found: dict[str, int] = {}
-    for folder in folders:
-        level = [folder]
-        for _ in range(2):
-            below = []
-            for path in level:
-                try:
-                    with os.scandir(path) as entries:
-                        for entry in entries:
-                            found[entry.path] = entry.stat(follow_symlinks=False).st_mtime_ns
-                            if entry.is_dir(follow_symlinks=False):
-                                below.append(entry.path)
-                except OSError:
-                    continue  # not there, or not readable: nothing of it can be used either
-            level = below
+    pending = [(folder, 2) for folder in folders]
+    for folder, levels in pending:
+        # What is not there, or not readable: nothing of it can be used either.
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                found[entry.path] = entry.stat(follow_symlinks=False).st_mtime_ns
+                if levels > 1 and entry.is_dir(follow_symlinks=False):
+                    pending.append((entry.path, levels - 1))
     return found
 
 
@@ -11317,12 +11108,9 @@ def unrecorded_process(loads: Sequence[Load]) -> Process:
 class Directories:
     """The module directories `wp_NAME[_HASH7]` that loads explain; names are not always kept letter by letter."""
 
-    def __init__(self, loads: Iterable[Load | LogRecord]) -> None:
-        self.digests: set[str] = set()
-        self.names: set[str] = set()
-        for load in loads:
-            self.names.add(f"wp_{load.name}")
-            self.digests.update([load.hash[:7]] if load.hash else [])
+    def __init__(self, loads: Sequence[Load | LogRecord]) -> None:
+        self.names = {f"wp_{load.name}" for load in loads}
+        self.digests = {load.hash[:7] for load in loads if load.hash}
 
     def without(self, names: Iterable[str]) -> list[str]:
         """Those of `names` that no load explains."""
@@ -11350,10 +11138,9 @@ def log_only_loads(
 def foreign_cached_loads(processes: Sequence[Process]) -> list[str]:
     """Loads of a cold run that came from a cache although nothing in the run had built them."""
     every = [load for process in processes for load in process.loads if load.kind is LoadKind.JIT]
-    built = [load for load in every if load.status is not Status.CACHED]
-    ours = {(load.name, (load.hash or "")[:7]) for load in built}
-    cached = [(load.name, (load.hash or "")[:7]) for load in every if load.status is Status.CACHED]
-    return [f"{name} {digest}" for name, digest in cached if (name, digest) not in ours]
+    named = [(load.name, (load.hash or "")[:7], load.status is Status.CACHED) for load in every]
+    built = {(name, digest) for name, digest, cached in named if not cached}
+    return [f"{name} {digest}" for name, digest, cached in named if cached and (name, digest) not in built]
 
 
 BLINDING_GAPS = frozenset(
@@ -11380,8 +11167,8 @@ def check_run(
     if not read.processes:
         gaps.append(root_gap(command))
     loads = [load for process in read.processes for load in process.loads]
-    fresh = [name for name in found if name not in set(known)]
-    unexplained = Directories(loads).without(fresh)
+    before = set(known)
+    unexplained = Directories(loads).without([name for name in found if name not in before])
     records = executed.stdout.records + executed.stderr.records
     blind = any(gap.reason in BLINDING_GAPS for gap in gaps)
     extra = log_only_loads(records, loads, unexplained, blind)
@@ -11412,8 +11199,7 @@ def check_run(
     if executed.survivors:
         text = f"{len(executed.survivors)} processes outlived the command and were ended: {executed.survivors[0]}"
         notices.append(Notice("survivors", f"{kind.value} run: {text}"))
-    if executed.stdout.parser.unreadable + executed.stderr.parser.unreadable:
-        count = executed.stdout.parser.unreadable + executed.stderr.parser.unreadable
+    if count := executed.stdout.parser.unreadable + executed.stderr.parser.unreadable:
         notices.append(Notice("unreadable-log-lines", f"{kind.value} run: {count} module lines could not be read"))
     run = Run(
         kind=kind,

@@ -43,7 +43,6 @@ class Story:
             "constants": {},
             "types": [],
             "statics": [],
-            "calls": [],
             "functions": {},
         }
         self.catalog.add("adjoint", found, {**line, **changes})
@@ -56,10 +55,10 @@ class Story:
         self.catalog.add("kernel", found, {**fields, "adjoint": self.body(**body)})
         return found
 
-    def function(self, key="law", module="laws", *bodies, **body):
+    def function(self, key="law", *bodies, **body):
         found = self.name("function")
         adjoints = list(bodies) or [self.body(**{"file": "/work/app/laws.py", "line": 3, "name": key, **body})]
-        self.catalog.add("function", found, {"key": key, "module": module, "adjoints": adjoints, "snippets": []})
+        self.catalog.add("function", found, {"adjoints": adjoints, "snippets": []})
         return found
 
     def state(self, seed, *kernels, generics=(), **options):
@@ -269,7 +268,7 @@ def test_an_instance_of_the_same_types_with_another_body_is_redefined():
 
 def test_a_function_of_another_module_changed():
     def kernels(source):
-        return lambda story: [story.kernel(functions={"law": story.function("law", "laws", source=source)})]
+        return lambda story: [story.kernel(functions={"law": story.function("law", source=source)})]
 
     cause = one_change(kernels("def law(v):\n    return v\n"), kernels("def law(v):\n    return v * 2.0\n"))
     assert changes(cause) == [(Reason.FUNCTION_CHANGED, "law", None, None)]

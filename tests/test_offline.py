@@ -11,6 +11,7 @@ import warp_compile_probe as probe
 from builders import launches, offline_block, offline_load, offline_sample, process, report, run, sample
 from conftest import PROGRAMS
 from report_builder import Module, Proc, make_report
+from test_reading import load_line
 
 BASELINE = make_report(label="before")
 
@@ -200,10 +201,11 @@ def test_the_estimate_waits_for_the_first_offline_load(tmp_path, capsys):
         "how": "exec",
         "argv": [],
         "executable": "",
+        "python": "",
     }
     loads = [
-        {"t": "load", "kind": "jit", "device": "cpu", "start": 0, "end": 5_000_000_000},
-        {"t": "load", "kind": "offline", "device": "sm_90", "start": 0, "end": 3_000_000_000},
+        load_line(kind="jit", device="cpu", start=0, end=5_000_000_000),
+        load_line(kind="offline", device="sm_90", start=0, end=3_000_000_000),
     ]
     path = tmp_path / "1-0.rec"
     path.write_text("".join(json.dumps(line) + "\n" for line in [start, loads[0]]), encoding="utf-8")

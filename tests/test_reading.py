@@ -96,13 +96,13 @@ TREES = {
 
 @pytest.mark.parametrize(("files", "paths"), TREES.values(), ids=TREES)
 def test_processes_are_named_by_their_place(files, paths):
-    assert probe.process_paths(files) == paths
-    assert probe.process_paths(files[::-1]) == paths
+    assert probe.process_paths(probe.linked(files)) == paths
+    assert probe.process_paths(probe.linked(files[::-1])) == paths
 
 
 def test_more_than_ten_children_stay_in_order(tmp_path):
     files = [record(1, 0), *(record(pid, pid, parent="1-0", how="fork") for pid in range(2, 14))]
-    paths = probe.process_paths(files)
+    paths = probe.process_paths(probe.linked(files))
     assert [paths[f"{pid}-{pid}"] for pid in range(2, 14)] == [f"0.{ordinal}" for ordinal in range(12)]
     write(tmp_path, *files)
     read = probe.read_records(str(tmp_path), 0, [])
@@ -116,7 +116,7 @@ def test_the_fork_between_subprocess_and_a_program_is_no_process():
         record(20, 11, parent="1-0", how="fork"),
         record(20, 30, parent="20-11"),
     ]
-    left = probe.without_momentary(files)
+    left = probe.linked(files)
     assert [file.name for file in left] == ["1-0", "20-30"]
     assert probe.process_paths(left) == {"1-0": "0", "20-30": "0.0"}
     assert probe.unrecorded_children(left) == []
@@ -129,12 +129,12 @@ def test_the_fork_between_subprocess_and_a_program_is_no_process():
 )
 def test_a_fork_that_did_something_is_a_process(lines):
     files = [record(1, 0, birth=[birth(20, 10)]), record(20, 11, parent="1-0", how="fork", **lines)]
-    assert probe.without_momentary(files) == files
+    assert probe.linked(files) == files
 
 
 def test_a_fork_without_a_birth_is_a_process():
     files = [record(1, 0), record(20, 11, parent="1-0", how="fork")]
-    assert probe.without_momentary(files) == files
+    assert probe.linked(files) == files
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -326,7 +326,6 @@ class Body:
             "constants": dict(self.constants),
             "types": list(map(list, self.types)),
             "statics": list(map(list, self.statics)),
-            "calls": [function.key for function in self.calls],
             "functions": {function.key: function.digest for function in self.calls},
         }
         catalog.add("adjoint", digest, line)
@@ -346,7 +345,7 @@ class Function:
         digests = [f"{self.digest} {number}" for number in range(len(self.bodies))]
         for body, digest in zip(self.bodies, digests, strict=True):
             body.add_to(catalog, digest)
-        line = {"key": self.key, "module": "app", "adjoints": digests, "snippets": list(self.snippets)}
+        line = {"adjoints": digests, "snippets": list(self.snippets)}
         catalog.add("function", self.digest, line)
 
 
@@ -422,6 +421,7 @@ def test_contents_do_not_depend_on_what_was_hashed_before(monkeypatch, tmp_path)
         records = tmp_path / str(position)
         records.mkdir()
         recorder = probe.Recorder({"records": str(records), "inject": "", "sample": "", "script": "", "set": {}})
+        recorder.warp_was_followed = True
         hash_kernels(recorder, keys)
         recorder.finish("exit")
         catalog = probe.Catalog()
@@ -532,7 +532,8 @@ def buffer(folder, name, sequence, *numbers, thread=0, size=16):
 
 
 def read_launches(folder, file, *ancestors):
-    reader = probe.LaunchReader(str(folder), file, list(ancestors), probe.Catalog(), probe.MAX_ENCODED_LAUNCH_BYTES)
+    probe.linked([file, *ancestors])
+    reader = probe.LaunchReader(str(folder), file, probe.Catalog(), probe.MAX_ENCODED_LAUNCH_BYTES)
     return reader.read(), reader.missing
 
 

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import types
 from array import array
 from pathlib import Path
@@ -136,7 +137,7 @@ def clock(monkeypatch):
 
 
 def test_phases_of_a_load_exclude_each_other(clock):
-    load = probe.LoadRecord({}, 0)
+    load = probe.LoadRecord({})
     load.enter("codegen")
     clock(5)
     load.enter("lto")
@@ -206,7 +207,7 @@ class Books:
         self.errors = []
         self.countdown = countdown
 
-    def emit(self, line):
+    def emit(self, kind, /, **line):
         if self.countdown is not None:
             self.countdown.step()
         self.lines.append(line)
@@ -218,9 +219,9 @@ class Books:
 
     def read_back(self):
         """What a reader finds in the record and in the file of the buffer, and what it misses."""
-        lines = {"start": [{}], "ids": self.lines}
+        lines = {"start": [{"how": "exec"}], "ids": self.lines}
         record = probe.RecordFile("1-1", lines, truncated=False)
-        reader = probe.LaunchReader(os.path.dirname(self.base), record, [], probe.Catalog())
+        reader = probe.LaunchReader(os.path.dirname(self.base), record, probe.Catalog())
         return [int(number) for thread in reader._threads() for number in reader._thread_ids(thread)], reader.missing
 
 
@@ -242,6 +243,49 @@ def test_a_kill_at_any_point_loses_and_doubles_no_launch(size, numbers, steps):
         found, missing = books.read_back()
     assert found in (done, [*done, *numbers[len(done) :][:1]])
     assert not missing
+
+
+def interrupt_flush(after):
+    """A trace function that raises KeyboardInterrupt in `Stream.flush`, as a signal's handler may, once, after so many
+    instructions."""
+    left = after
+
+    def trace(frame, event, _argument):
+        nonlocal left
+        if frame.f_code is not probe.Stream.flush.__code__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    return trace
+
+
+def test_a_signal_in_the_midst_of_a_flush_loses_and_doubles_no_launch():
+    instructions = interrupted = 0
+    while interrupted == instructions:
+        done = []
+        with tempfile.TemporaryDirectory() as folder:
+            books = Books(folder)
+            stream = probe.Stream(books, 0, 3)
+            before = sys.gettrace()
+            sys.settrace(interrupt_flush(instructions))
+            try:
+                for number in range(1, 12):
+                    try:
+                        stream.append(number)
+                        done.append(number)
+                    except KeyboardInterrupt:
+                        interrupted += 1
+            finally:
+                sys.settrace(before)
+            assert books.read_back() == (done, [])
+        instructions += 1
+    assert interrupted > 30
 
 
 @given(size=st.integers(1, 6), numbers=NUMBERS)
@@ -325,8 +369,8 @@ def test_a_failed_exec_opens_the_books_again(recorder):
 def test_lines_that_could_not_be_written_are_counted(recorder, tmp_path):
     records = Path(recorder.config["records"])
     records.rename(tmp_path / "elsewhere")
-    recorder.emit({"t": "lost"})
-    recorder.emit({"t": "lost"})
+    recorder.emit("lost")
+    recorder.emit("lost")
     (tmp_path / "elsewhere").rename(records)
     recorder.finish("exit")
     assert [line["text"] for line in lines_of(recorder, "error")] == ["2 lines of the record could not be written"]
@@ -369,9 +413,37 @@ def test_a_replaced_function_looks_like_the_original(recorder):
     assert owner.add.__wrapped__ is add
 
 
-def test_streams_of_many_threads_at_once(recorder):
-    import threading
+def test_a_launch_in_a_signal_handler_during_the_first_launch(recorder, monkeypatch):
+    class Interrupted(probe.Stream):
+        def __init__(self, recorder, thread, size):
+            monkeypatch.setattr(probe, "Stream", Interrupted.__base__)
+            recorder.append(2)
+            super().__init__(recorder, thread, size)
 
+    number = recorder.describe(special="unknown")
+    monkeypatch.setattr(probe, "Stream", Interrupted)
+    thread = threading.Thread(target=recorder.append, args=[number], daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+    record = probe.read_record_file(recorder.base + ".rec", probe.Catalog(), [])
+    reader = probe.LaunchReader(recorder.config["records"], record, probe.Catalog())
+    assert sorted(reader._thread_ids(0)) == [1, 2]
+
+
+def test_what_other_threads_were_in_ends_with_a_fork(recorder):
+    """A thread of the child may get the number of one that only the parent has."""
+    thread = threading.get_ident()
+    states = (recorder.conditional_threads, recorder.replaying_threads, recorder.deterministic_threads)
+    for state in states:
+        state.add(thread)
+    recorder.hash_frames[thread] = []
+    recorder.after_fork()
+    assert not recorder.conditional_threads | recorder.replaying_threads | recorder.deterministic_threads
+    assert not recorder.hash_frames
+
+
+def test_streams_of_many_threads_at_once(recorder):
     start = threading.Barrier(30)
 
     def work(number):
@@ -379,14 +451,14 @@ def test_streams_of_many_threads_at_once(recorder):
         for _ in range(500):
             recorder.append(number)
 
-    recorder.describe({"special": "unknown"})
+    recorder.describe(special="unknown")
     threads = [threading.Thread(target=work, args=[number]) for number in range(1, 31)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     record = probe.read_record_file(recorder.base + ".rec", probe.Catalog(), ["/private"])
-    reader = probe.LaunchReader(recorder.config["records"], record, [], probe.Catalog())
+    reader = probe.LaunchReader(recorder.config["records"], record, probe.Catalog())
     found = sorted(list(reader._thread_ids(thread)) for thread in reader._threads())
     assert found == [[number] * 500 for number in range(1, 31)]
     assert not lines_of(recorder, "error")
@@ -507,6 +579,18 @@ def test_a_kept_directory_keeps_its_twin_for_the_next_run(caches):
     warm, _ = caches.next_run()
     assert (warm.set(caches.real) / "wp_m_1234567").is_dir()
     assert warm.events == []
+
+
+def test_another_process_that_makes_the_directory_at_the_same_time_keeps_its_twin(caches, monkeypatch):
+    resolved = caches.set(caches.real)
+    (resolved / "wp_m_1234567").mkdir()
+    other = Caches(probe.Recorder(caches.recorder.config), caches.folder)
+    with monkeypatch.context() as patch:
+        late = iter([False] * 3)  # it looked before the first one made the directory, with its two parents
+        patch.setattr(os.path, "isdir", lambda path: next(late, True) and os.path.exists(path))
+        other.set(caches.real)
+    assert (resolved / "wp_m_1234567").is_dir()
+    assert lines_of(other.recorder, "made") == lines_of(other.recorder, "error") == []
 
 
 def test_a_directory_that_was_deleted_empties_its_twin(caches):

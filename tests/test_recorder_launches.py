@@ -113,6 +113,7 @@ class Warp:
         )
         recorder.context, recorder.types, recorder.core = self.context, self.types, core
         recorder.timed_load = lambda original: original
+        recorder.warp_was_followed = True
         self.core = core
         self.gpu = types.SimpleNamespace(alias="cuda:0", arch=90, name="fake")
         for step in (recorder.patch_launches, recorder.patch_graphs, recorder.patch_runtime):
@@ -150,7 +151,7 @@ class Warp:
         """The launches of this process, and what is missing."""
         self.recorder.finish("exit")
         record = probe.read_record_file(self.recorder.base + ".rec", probe.Catalog(), ["/private"])
-        reader = probe.LaunchReader(self.recorder.config["records"], record, [], probe.Catalog())
+        reader = probe.LaunchReader(self.recorder.config["records"], record, probe.Catalog())
         launches = reader.read()
         return launches, [*reader.missing, *(line["text"] for line in record.of("error"))]
 
