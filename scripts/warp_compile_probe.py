@@ -5209,8 +5209,8 @@ def _report_lines(
         _subject_lines(report),
         _finding_lines(report, rows),
         _figure_lines(report),
-        _module_lines(report, rows),
-        _process_lines(report, rows),
+        _bare_table(_module_table(report), rows, "rows"),
+        _bare_table(_process_table(report), rows, "processes"),
         _cache_event_lines(report, rows),
         _warning_lines(report.warnings, rows),
         *(_offline_lines(report, device, rows) for device in report.offline),
@@ -5230,20 +5230,41 @@ def with_mad(figure: Timed) -> str:
     return f"{median} ({f'MAD {mad}, ' if n > 1 else ''}n={n})"
 
 
-def table(header: Sequence[str], align: str, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Aligned columns, `align` holds an `l` or `r` for each; the first one gives way where the width is too small."""
-    cells = [[printable(cell) for cell in row] for row in (header, *rows)]
+_NUMBER = re.compile(r"[-+]?[\d,]+(\.\d+)?( %| ms)?|-|")
+
+
+def numeric_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
+    """Which columns hold numbers; the first one names the row."""
+    return [index > 0 and all(map(_NUMBER.fullmatch, column)) for index, column in enumerate(zip(*rows, strict=True))]
+
+
+def grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """Aligned columns, numbers to the right; the first one names the row, and gives way where `width` is too small."""
+    cells = [[printable(cell) for cell in row] for row in (columns, *rows)]
+    right = numeric_columns(rows)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    widths[0] = max(12, min(widths[0], WIDTH - sum(widths[1:]) - 2 * len(widths)))
+    if width is not None:
+        widths[0] = min(widths[0], max(12, width - sum(widths[1:]) - 2 * len(widths)))
     lines = []
-    for row in cells:
-        row[0] = shortened(row[0], widths[0])
+    for first, *others in cells:
+        row = (shortened(first, widths[0]), *others)
         aligned = [
-            cell.rjust(width) if side == "r" else cell.ljust(width)
-            for cell, width, side in zip(row, widths, align, strict=True)
+            cell.rjust(size) if side else cell.ljust(size) for cell, size, side in zip(row, widths, right, strict=True)
         ]
         lines.append("  " + "  ".join(aligned).rstrip())
     return lines
+
+
+def _bare_table(table: Table, rows: int, noun: str) -> list[str]:
+    """A table without a title line: its first column says what it lists."""
+    shown, more = _shown(table.rows, rows, noun)
+    return [*grid((table.columns[0].upper(), *table.columns[1:]), shown, WIDTH), *more] if shown else []
+
+
+def _timed_cells(figure: Timed) -> tuple[str, str, str]:
+    """A median in milliseconds, its deviation and the number of values, as cells."""
+    n = len(figure.values)
+    return f"{figure.median:,.1f}", f"{figure.mad:,.1f}" if n > 1 else "-", str(n)
 
 
 def _wrapped(text: str, indent: str, most: int) -> list[str]:
@@ -5312,12 +5333,13 @@ def _failure_lines(report: Report, rows: int, stderr_tail: Sequence[str]) -> lis
 
 
 def _coverage_lines(report: Report, rows: int) -> list[str]:
+    """What was seen, and what was not; the first line says which."""
     coverage = report.coverage
     if coverage.gaps:
-        shown, more = _shown(coverage.gaps, rows, "gaps")
+        shown, more = _shown(_gap_texts(report), rows, "gaps")
         return [
             f"NOT EVERYTHING WAS SEEN ({plural(len(coverage.gaps), 'gap')}): counts and times may be too low.",
-            *(f"  - {gap.reason.value}{f' (pid {gap.pid})' if gap.pid else ''}: {gap.detail}" for gap in shown),
+            *(f"  - {text}" for text in shown),
             *more,
         ]
     if report.summary is None:
@@ -5327,6 +5349,10 @@ def _coverage_lines(report: Report, rows: int) -> list[str]:
     used = f"{coverage.used_warp} of them used Warp" if coverage.processes > 1 else "Warp was used"
     used = used if coverage.used_warp else "none used Warp"
     return [f"Nothing went unseen: {plural(coverage.processes, 'process', 'processes')}, {used}{ends}."]
+
+
+def _gap_texts(report: Report) -> list[str]:
+    return [f"{gap.reason.value}{f' (pid {gap.pid})' if gap.pid else ''}: {gap.detail}" for gap in report.coverage.gaps]
 
 
 def _subject_lines(report: Report) -> list[str]:
@@ -5352,11 +5378,8 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
     if report.summary is None:
         return []
     avoidable = [finding.avoidable_ms for finding in report.findings if finding.avoidable_ms is not None]
-    redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
     saved = f"; {duration(math.fsum(avoidable))} of the module time is avoidable" if avoidable else ""
-    lines = [f"FINDINGS  {redundant} redundant, {plural(len(report.findings) - redundant, 'hint')}{saved}"]
-    if not redundant:
-        lines += _no_redundant_builds(report)
+    lines = [f"FINDINGS  {_finding_counts(report)}{saved}", *_no_redundant_builds(report)]
     shown, more = _shown(report.findings, max(2, rows // 2), "findings")
     for number, finding in enumerate(shown, 1):
         known = f", avoidable {duration(finding.avoidable_ms)}" if finding.avoidable_ms is not None else ""
@@ -5374,8 +5397,15 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
     return lines + more
 
 
+def _finding_counts(report: Report) -> str:
+    redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
+    return f"{redundant} redundant, {plural(len(report.findings) - redundant, 'hint')}"
+
+
 def _no_redundant_builds(report: Report) -> list[str]:
-    """That nothing redundant was found, and what this does not rule out."""
+    """Where nothing redundant was found, that, and what it does not rule out."""
+    if any(finding.kind is FindingKind.REDUNDANT for finding in report.findings):
+        return []
     seen = " in what was seen" if report.coverage.gaps else ""
     loads = [load for sample in complete_samples(report.samples) for load in loads_of(sample.cold)]
     open_questions = ["what the gaps above hide"] if report.coverage.gaps else []
@@ -5428,28 +5458,20 @@ def _figure_lines(report: Report) -> list[str]:
         ),
         f"{'at least ' if summary.graph_replays_unknown else ''}{plural(summary.launches, 'launch', 'launches')}",
     ]
-    rows = [
-        [
-            name,
-            f"{figure.median:,.1f}",
-            f"{figure.mad:,.1f}" if len(figure.values) > 1 else "-",
-            f"{len(figure.values)}",
-        ]
-        for name, figure in _timed_rows(report, summary)
-    ]
     partial = _parts_unknown(report)
+    times = _timed_table(report, summary)
     return [
         *_wrapped("COUNTS  " + ", ".join(counts), "", 3),
         "",
         "TIMES",
-        *table(["", "median ms", "MAD", "n"], "lrrr", rows),
+        *grid(times.columns, times.rows, WIDTH),
         *([f"  The parts of {partial} are not known and not in the rows below the sum."] if partial else []),
         *_header_lines(report),
         *_where_it_goes(report),
     ]
 
 
-def _timed_rows(report: Report, summary: Summary) -> list[tuple[str, Timed]]:
+def _timed_table(report: Report, summary: Summary) -> Table:
     """The times of a report by name, a part indented below its whole; those that are zero are left out."""
     times: list[tuple[str, Timed | None]] = [
         ("cold wall", summary.cold_wall_ms),
@@ -5468,7 +5490,8 @@ def _timed_rows(report: Report, summary: Summary) -> list[tuple[str, Timed]]:
         ("loads that failed", summary.error_ms),
         ("warm loads, sum of Warp's timers", summary.warm_module_ms),
     ]
-    return [(name, figure) for name, figure in times if figure and any(figure.values)]
+    rows = tuple((name, *_timed_cells(figure)) for name, figure in times if figure and any(figure.values))
+    return Table("Times", ("", "median ms", "MAD", "n"), rows)
 
 
 def _phase_of_builds(report: Report, part: Callable[[Phases], float]) -> Timed | None:
@@ -5500,19 +5523,12 @@ def _parts_unknown(report: Report) -> str:
 
 
 def _where_it_goes(report: Report) -> list[str]:
-    found = _first_with_warp(report)
-    if found is None:
-        return []
-    where = ", ".join(f"{name} {duration(ms)}" for name, ms in _process_parts(found[1]))
-    return _wrapped(f"Process {found[0].path} in the first cold run: {where}.", "  ", 2)
-
-
-def _first_with_warp(report: Report) -> tuple[Process, ProcessPhases] | None:
-    """The first process of the first complete cold run that used Warp, and where its time went."""
+    """The parts of the first process of the first complete cold run that used Warp."""
     for process in (process for sample in complete_samples(report.samples)[:1] for process in sample.cold.processes):
         if process.phases and process.warp:
-            return process, process.phases
-    return None
+            where = ", ".join(f"{name} {duration(ms)}" for name, ms in _process_parts(process.phases))
+            return _wrapped(f"Process {process.path} in the first cold run: {where}.", "  ", 2)
+    return []
 
 
 def _process_parts(phases: ProcessPhases) -> list[tuple[str, float]]:
@@ -5527,22 +5543,19 @@ def _process_parts(phases: ProcessPhases) -> list[tuple[str, float]]:
     ]
 
 
-MODULE_COLUMNS = ("hash", "device", "block_dim", "cold", "warm", "ms", "MAD", "n", "source B", "launches")
+def _module_table(report: Report) -> Table:
+    columns = ("module", "hash", "device", "block_dim", "cold", "warm", "ms", "MAD", "n", "source B", "launches")
+    return Table("Modules", columns, tuple(cells for cells, _ in _module_rows(report)))
 
 
-def _module_lines(report: Report, rows: int) -> list[str]:
-    shown, more = _shown([cells for cells, _ in _module_rows(report)], rows, "rows")
-    return [*table(["MODULE", *MODULE_COLUMNS], "llllllrrrrr", shown), *more] if shown else []
-
-
-def _module_rows(report: Report) -> list[tuple[list[str], list[IdentityRecord]]]:
+def _module_rows(report: Report) -> list[tuple[tuple[str, ...], list[IdentityRecord]]]:
     """A row an identity, dearest module first; kernels of a factory, and many hashes of one module, share a row."""
     families: dict[tuple[str, str, int | None], list[IdentityRecord]] = {}
     for record in report.identities:
         families.setdefault((family(record.name), record.device, record.block_dim), []).append(record)
     totals = _family_times(report)
     cost: dict[str, float] = {}
-    found: list[tuple[str, list[str], list[IdentityRecord]]] = []
+    found: list[tuple[str, tuple[str, ...], list[IdentityRecord]]] = []
     for key, records in families.items():
         cost[key[0]] = cost.get(key[0], 0.0) + math.fsum(record.ms.median for record in records)
         names = len({record.name for record in records})
@@ -5558,20 +5571,19 @@ def _module_rows(report: Report) -> list[tuple[list[str], list[IdentityRecord]]]
     return [(cells, records) for _, cells, records in found]
 
 
-def _module_cells(name: str, shown_hash: str, records: Sequence[IdentityRecord], ms: Timed | None) -> list[str]:
+def _module_cells(name: str, shown_hash: str, records: Sequence[IdentityRecord], ms: Timed | None) -> tuple[str, ...]:
     first = records[0]
-    timing = [f"{ms.median:,.1f}", f"{ms.mad:,.1f}" if len(ms.values) > 1 else "-", f"{len(ms.values)}"] if ms else None
-    return [
+    return (
         name,
         shown_hash,
         first.device,
         "-" if first.block_dim is None else str(first.block_dim),
         _statuses(record.cold for record in records),
         _statuses(record.warm for record in records),
-        *(timing or ["-", "-", "-"]),
+        *(_timed_cells(ms) if ms else "---"),
         f"{sum(record.generated_source_bytes for record in records):,}",
         f"{sum(record.launches for record in records):,}",
-    ]
+    )
 
 
 def _statuses(counts: Iterable[dict[str, int]]) -> str:
@@ -5639,7 +5651,7 @@ def _offline_lines(report: Report, device: str, rows: int) -> list[str]:
     return [
         *lines,
         *_finding_lines(block, max(2, rows // 2)),
-        *_module_lines(block, rows),
+        *_bare_table(_module_table(block), rows, "rows"),
         *_warning_lines(block.warnings, rows),
         *(f"  not seen: {gap.detail}" for gap in block.coverage.gaps[:rows]),
     ]
@@ -5664,25 +5676,15 @@ def _lto_counts(block: Report) -> str:
     return _listed(told, 4)
 
 
-PROCESS_COLUMNS = ("path", "start", "end", "Warp", "loads", "builds", "ms", "launches")
-
-
-def _process_lines(report: Report, rows: int) -> list[str]:
-    shown, more = _shown(_process_rows(report), rows, "processes")
-    return [*table(["PROCESS", *PROCESS_COLUMNS], "lllllrrrr", shown), *more] if shown else []
-
-
-def _process_rows(report: Report) -> list[list[str]]:
+def _process_table(report: Report) -> Table:
     """The processes of the cold run that the counts come from, where there is more than one."""
     processes = [process for sample in complete_samples(report.samples)[:1] for process in sample.cold.processes]
-    if len(processes) < 2:
-        return []
-    cells = []
-    for process in processes:
+    rows = []
+    for process in processes if len(processes) > 1 else ():
         code = "" if process.exit_code is None else f" {process.exit_code}"
         ended = "not recorded" if process.end is ProcessEnd.UNRECORDED else process.end.value + code
-        cells.append(
-            [
+        rows.append(
+            (
                 printable(" ".join(process.argv), 44),
                 process.path,
                 process.how,
@@ -5692,20 +5694,25 @@ def _process_rows(report: Report) -> list[list[str]]:
                 f"{sum(load.is_build for load in process.loads):,}",
                 f"{math.fsum(load.ms for load in process.loads):,.1f}",
                 f"{process.launches.count:,}",
-            ]
+            )
         )
-    return cells
+    columns = ("process", "path", "start", "end", "Warp", "loads", "builds", "ms", "launches")
+    return Table("Processes", columns, tuple(rows))
 
 
 def _cache_event_lines(report: Report, rows: int) -> list[str]:
+    shown, more = _shown(_cache_event_texts(report), rows, "kinds of cache event")
+    return ["WHAT THE PROGRAM DID TO ITS CACHES", *(f"  - {text}" for text in shown), *more] if shown else []
+
+
+def _cache_event_texts(report: Report) -> list[str]:
+    """What the program did to its caches in the first complete sample; each kind of event once."""
     events: collections.Counter[str] = collections.Counter()
     for sample in complete_samples(report.samples)[:1]:
         for run in (sample.cold, sample.warm):
             for event in (event for process in run.processes for event in process.cache_events):
                 events[f"{run.kind.value} run: {_from_here(_event_line(event), report)}"] += 1
-    shown, more = _shown(list(events.items()), rows, "kinds of cache event")
-    lines = [f"  - {line}{f', {count:,} times' if count > 1 else ''}" for line, count in shown]
-    return ["WHAT THE PROGRAM DID TO ITS CACHES", *lines, *more] if lines else []
+    return [text if count == 1 else f"{text}, {count:,} times" for text, count in events.items()]
 
 
 def _warning_lines(warnings: Sequence[Notice], rows: int) -> list[str]:
@@ -5770,11 +5777,14 @@ def render_comparison(
         lines = [f"**{comparison.verdict.value.upper()}**{by}: {markdown_text(why)}"]
     else:
         lines = [f"{comparison.verdict.value.upper()}{by}: {why}"]
-    for table in (_violations_table(violations), *_comparison_tables(comparison)):
-        if not table.rows:
-            continue
-        lines += ["", *_render_table(table, style)]
-    return bounded_text(lines)
+    return bounded_text(
+        [*lines, *_table_lines((_violations_table(violations), *_comparison_tables(comparison)), style)]
+    )
+
+
+def _table_lines(tables: Iterable[Table], style: TextFormat) -> list[str]:
+    """The tables that have rows, an empty line before each."""
+    return [line for table in tables if table.rows for line in ("", *_render_table(table, style))]
 
 
 def _render_table(table: Table, style: TextFormat) -> list[str]:
@@ -5785,26 +5795,14 @@ def _render_table(table: Table, style: TextFormat) -> list[str]:
     if style is TextFormat.MARKDOWN:
         cells = [[markdown_text(cell) for cell in row] for row in (table.columns, *rows)]
         separator = ["---"] * len(table.columns)
-        grid = [f"| {' | '.join(row)} |" for row in (cells[0], separator, *cells[1:])]
-        return [f"### {markdown_text(table.title)}", "", *grid, *(["", *more] if more else [])]
-    widths = [max(len(row[index]) for row in (table.columns, *rows)) for index in range(len(table.columns))]
-    lines = [table.title]
-    for row in (table.columns, *rows):
-        padded = [
-            cell.rjust(width) if index and _looks_numeric(rows, index) else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append(f"  {'  '.join(padded)}".rstrip())
-    return lines + [f"  {line}" for line in more]
-
-
-def _looks_numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
-    return all(row[column][:1] in "+-0123456789" for row in rows)
+        lines = [f"| {' | '.join(row)} |" for row in (cells[0], separator, *cells[1:])]
+        return [f"### {markdown_text(table.title)}", "", *lines, *(["", *more] if more else [])]
+    return [table.title, *grid(table.columns, rows), *(f"  {line}" for line in more)]
 
 
 def _comparison_tables(comparison: Comparison) -> list[Table]:
-    """The tables in the order of what a reader asks next; empty ones are left out."""
-    tables = [
+    """The tables in the order of what a reader asks next."""
+    return [
         _arms_table(comparison),
         Table(
             "Warnings",
@@ -5838,7 +5836,6 @@ def _comparison_tables(comparison: Comparison) -> list[Table]:
             ),
         ),
     ]
-    return [table for table in tables if table.rows]
 
 
 def _arms_table(comparison: Comparison) -> Table:
@@ -5850,11 +5847,14 @@ def _arms_table(comparison: Comparison) -> Table:
     return Table("Reports", ("", "samples", "label", "commit", "created", "command"), tuple(rows))
 
 
+TOPOLOGY_STATES = {True: "the same", False: "changed", None: "not verified"}
+
+
 def _topology_tables(comparison: Comparison) -> list[Table]:
     topology = comparison.topology
     if topology is None:
         return []
-    state = {True: "the same", False: "changed", None: "not verified"}[topology.equal]
+    state = TOPOLOGY_STATES[topology.equal]
     order = f", order: {topology.order.value}" if topology.order else ""
     summary = (state + order, f"{topology.baseline_launches:,}", f"{topology.candidate_launches:,}")
     counts = tuple((_launch_cell(item.launch), f"{item.baseline:,}", f"{item.candidate:,}") for item in topology.counts)
@@ -6040,12 +6040,10 @@ def render_markdown(report: Report, violations: Sequence[Violation] = (), stderr
     head = [*_headline(report), *_failure_lines(report, 6, stderr_tail), *_coverage_lines(report, 6)]
     lines = [f"**{markdown_text(head[0])}**", *(f"{markdown_text(line.strip())}  " for line in head[1:])]
     lines += ["", f"Program: {markdown_text(printable(shlex.join(report.command), 200))}"]
-    redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
-    found = f"Findings: {redundant} redundant, {plural(len(report.findings) - redundant, 'hint')}"
     tables = [
         _violations_table(violations),
         Table(
-            found,
+            f"Findings: {_finding_counts(report)}",
             ("finding", "kind", "cost", "avoidable", "what", "where"),
             tuple(
                 (
@@ -6063,10 +6061,12 @@ def render_markdown(report: Report, violations: Sequence[Violation] = (), stderr
         *_figure_tables(report),
         Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in report.warnings), cell_limit=300),
     ]
-    for table in tables:
-        if table.rows:
-            lines += ["", *(_from_here(line, report) for line in _render_table(table, TextFormat.MARKDOWN))]
-    return bounded_text(lines)
+    # Before anything is escaped: a path of the report may hold what Markdown escapes.
+    near = [
+        dataclasses.replace(one, rows=tuple(tuple(_from_here(cell, report) for cell in row) for row in one.rows))
+        for one in tables
+    ]
+    return bounded_text([*lines, *_table_lines(near, TextFormat.MARKDOWN)])
 
 
 def _figure_tables(report: Report) -> list[Table]:
@@ -6075,27 +6075,10 @@ def _figure_tables(report: Report) -> list[Table]:
     if summary is None:
         return []
     counts = exact_facts(summary)
-    times = [
-        (field.name, f"{value.median:,.1f}", f"{value.mad:,.1f}", str(len(value.values)))
-        for field in dataclasses.fields(Summary)
-        if field.name.endswith("_ms") and isinstance(value := getattr(summary, field.name), Timed) and any(value.values)
-    ]
-    modules = sorted(report.identities, key=lambda record: -record.ms.median)
-    rows = tuple(
-        (
-            record.name,
-            _short(record.hash),
-            _at(record.device, record.block_dim),
-            _statuses([record.cold]),
-            _statuses([record.warm]),
-            f"{record.ms.median:,.1f}",
-        )
-        for record in modules
-    )
     return [
         Table("Counts", tuple(name for name, _ in counts), (tuple(f"{value:,}" for _, value in counts),)),
-        Table("Times (ms)", ("", "median", "MAD", "n"), tuple(times)),
-        Table("Modules", ("module", "hash", "at", "cold", "warm", "ms"), rows),
+        _timed_table(report, summary),
+        _module_table(report),
     ]
 
 
@@ -6636,10 +6619,9 @@ def _page_head(parent: ET.Element, report: Report) -> None:
         _add(header, "p", line)
     for line in _failure_lines(report, PAGE_LINES, ()):
         _add(header, "p", line.strip(), class_="bad")
-    seen, *gaps = _coverage_lines(report, PAGE_LINES) or [""]
-    if seen:
-        _add(header, "p", seen, class_="bad" if report.coverage.gaps else "good")
-        _page_list(header, [line.strip(" -") for line in gaps])
+    for line in _coverage_lines(report, PAGE_LINES)[:1]:
+        _add(header, "p", line, class_="bad" if report.coverage.gaps else "good")
+    _page_list(header, _gap_texts(report))
     summary = report.summary
     if summary is None:
         return
@@ -6764,11 +6746,9 @@ def _rect(parent: ET.Element, name: str, start: float, width: float, y: int, hei
 def _page_findings(parent: ET.Element, report: Report) -> None:
     if report.summary is None:
         return
-    redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
-    hints = plural(len(report.findings) - redundant, "hint")
-    section = _section(parent, f"Findings: {redundant} redundant, {hints}")
-    if not redundant:
-        _add(section, "p", " ".join(line.strip() for line in _no_redundant_builds(report)))
+    section = _section(parent, f"Findings: {_finding_counts(report)}")
+    if not_ruled_out := _no_redundant_builds(report):
+        _add(section, "p", " ".join(line.strip() for line in not_ruled_out))
     found = _add(section, "ol", class_="findings")
     for finding in report.findings[:PAGE_FINDINGS]:
         item = _add(found, "li", class_=finding.kind.value)
@@ -6947,91 +6927,59 @@ def round_ticks(span: float) -> list[float]:
     return [step * index for index in range(int(span / step) + 1)]
 
 
-Cell = str | tuple[str, ...]  # with a second and third line in small print
-
-
-def _page_table(
-    parent: ET.Element,
-    caption: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[Cell]],
-    left: int,
-) -> None:
-    """A table whose first column names the row; the first `left` columns are text, the others numbers. Narrow screens
-    show a row as a card."""
-    if not rows:
-        return
+def _page_table(parent: ET.Element, caption: str, table: Table, told: Sequence[Sequence[str]] = ()) -> None:
+    """A table whose first column names the row, with the lines in `told` below it. Narrow screens show a row as a
+    card."""
     frame = _add(
         parent,
         "div",
-        class_="scroll" if len(columns) > 4 else "scroll narrow",
+        class_="scroll" if len(table.columns) > 4 else "scroll narrow",
         tabindex="0",
         role="region",
         aria_label=caption,
     )
-    grid = _add(frame, "table", class_="cards")
-    _add(grid, "caption", caption)
-    header = _add(_add(grid, "thead"), "tr")
-    sides: list[dict[str, str]] = [{} if index < left else {"class_": "n"} for index in range(len(columns))]
-    for column, side in zip(columns, sides, strict=True):
+    drawn = _add(frame, "table", class_="cards")
+    _add(drawn, "caption", caption)
+    header = _add(_add(drawn, "thead"), "tr")
+    sides: list[dict[str, str]] = [{"class_": "n"} if right else {} for right in numeric_columns(table.rows)]
+    for column, side in zip(table.columns, sides, strict=True):
         _add(header, "th", column, scope="col", **side)
-    body = _add(grid, "tbody")
-    for row in rows[:PAGE_ROWS]:
+    body = _add(drawn, "tbody")
+    for number, cells in enumerate(table.rows[:PAGE_ROWS]):
         line = _add(body, "tr")
-        for index, (cell, column, side) in enumerate(zip(row, columns, sides, strict=True)):
-            texts = (cell,) if isinstance(cell, str) else cell
-            if index:
-                _add(line, "td", texts[0], data_label=column, **side)
-                continue
-            name = _add(line, "th", scope="row")
-            for text in texts:
-                _add(name, "span", text)
-    if len(rows) > PAGE_ROWS:
-        _add(parent, "p", f"and {len(rows) - PAGE_ROWS:,} more rows")
+        name = _add(line, "th", scope="row")
+        for text in (cells[0], *(told[number] if told else ())):
+            _add(name, "span", text)
+        for cell, column, side in zip(cells[1:], table.columns[1:], sides[1:], strict=True):
+            _add(line, "td", cell, data_label=column, **side)
+    if len(table.rows) > PAGE_ROWS:
+        _add(parent, "p", f"and {len(table.rows) - PAGE_ROWS:,} more rows")
 
 
 def _page_modules(parent: ET.Element, report: Report) -> None:
-    rows: list[Sequence[Cell]] = []
-    for cells, records in _module_rows(report):
+    told = []
+    for _, records in _module_rows(report):
         causes = list(dict.fromkeys(cause_text(cause) for record in records for cause in record.causes))
         sites = list(dict.fromkeys(place(site) for record in records for site in record.sites))
-        told = [_from_here(line, report) for line in causes[:3]]
-        told += [f"and {plural(len(causes) - 3, 'more cause')}"] if len(causes) > 3 else []
-        told += [_from_here(f"asked for at {_listed(sites, 2)}", report)] if sites else []
-        rows.append([(cells[0], *told), *cells[1:]])
-    if rows:
-        section = _section(parent, "Modules by cost")
+        lines = [_from_here(line, report) for line in causes[:3]]
+        lines += [f"and {plural(len(causes) - 3, 'more cause')}"] if len(causes) > 3 else []
+        lines += [_from_here(f"asked for at {_listed(sites, 2)}", report)] if sites else []
+        told.append(lines)
+    if told:
         caption = "A row for each identity; kernels of one factory share a row. Times in ms, over the samples."
-        _page_table(section, caption, ["module", *MODULE_COLUMNS], rows, 6)
+        _page_table(_section(parent, "Modules by cost"), caption, _module_table(report), told)
 
 
 def _page_times(parent: ET.Element, report: Report) -> None:
-    if report.summary is None:
-        return
-    rows = [
-        [
-            name,
-            f"{figure.median:,.1f}",
-            f"{figure.mad:,.1f}" if len(figure.values) > 1 else "-",
-            f"{len(figure.values)}",
-        ]
-        for name, figure in _timed_rows(report, report.summary)
-    ]
-    section = _section(parent, "Times")
-    _page_table(
-        section,
-        "Medians in ms, their median absolute deviation (MAD), number of samples (n)",
-        ["", "median", "MAD", "n"],
-        rows,
-        1,
-    )
+    if report.summary is not None:
+        caption = "Medians in ms, their median absolute deviation (MAD), number of samples (n)"
+        _page_table(_section(parent, "Times"), caption, _timed_table(report, report.summary))
 
 
 def _page_processes(parent: ET.Element, report: Report) -> None:
-    rows = _process_rows(report)
-    if rows:
-        section = _section(parent, "Processes")
-        _page_table(section, "Processes of the first complete cold run", ["process", *PROCESS_COLUMNS], rows, 5)
+    table = _process_table(report)
+    if table.rows:
+        _page_table(_section(parent, "Processes"), "Processes of the first complete cold run", table)
 
 
 def _page_offline(parent: ET.Element, report: Report, device: str) -> None:
@@ -7050,11 +6998,11 @@ def _page_offline(parent: ET.Element, report: Report, device: str) -> None:
 
 def _page_notes(parent: ET.Element, report: Report) -> None:
     """Warnings, and what the program did to its caches."""
-    events = _cache_event_lines(report, PAGE_LINES)[1:]
+    events = _cache_event_texts(report)
     if report.warnings:
         _page_list(_section(parent, "Warnings"), [f"{one.name}: {one.text}" for one in report.warnings])
     if events:
-        _page_list(_section(parent, "What the program did to its caches"), [line.strip(" -") for line in events])
+        _page_list(_section(parent, "What the program did to its caches"), events)
 
 
 def _page_subject(parent: ET.Element, report: Report) -> None:
@@ -11990,10 +11938,7 @@ def render_ledger(ledger: Ledger, style: TextFormat) -> str:
         ),
         Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in ledger.warnings), cell_limit=300),
     ]
-    for table in tables:
-        if table.rows:
-            lines += ["", *_render_table(table, style)]
-    return bounded_text(lines)
+    return bounded_text([*lines, *_table_lines(tables, style)])
 
 
 def _ledger_cells(lever: Lever, comparison: Comparison) -> tuple[str, ...]:
@@ -12011,7 +11956,7 @@ def _ledger_cells(lever: Lever, comparison: Comparison) -> tuple[str, ...]:
         _before_after(comparison, Metric.WARM_WALL),
         f"{comparison.n.baseline}, {comparison.n.candidate}",
         moved,
-        {True: "the same", False: "changed", None: "not verified"}[topology],
+        TOPOLOGY_STATES[topology],
         comparison.output.state.value if comparison.output else "-",
         comparison.verdict.value,
     )
