@@ -3612,6 +3612,7 @@ class Evidence:
     exact: Exact
     pairs: dict[Metric, tuple[Timed, Timed]]
     decided_by: DecidedBy
+    output: OutputChange
 
 
 def compare_reports(
@@ -3642,8 +3643,7 @@ def compare_reports(
 
 def complete_runs(report: Report) -> list[tuple[Run, Run]]:
     """The cold and the concluding warm run of every complete sample."""
-    runs = ((sample.cold, sample.concluding_warm) for sample in report.samples if sample.complete)
-    return [(cold, warm) for cold, warm in runs if cold is not None and warm is not None]
+    return [(sample.cold, sample.warm) for sample in complete_samples(report.samples)]
 
 
 def _comparison(
@@ -3682,7 +3682,7 @@ def _comparison(
         differences=differences,
         varied=varied,
         receipts=option_receipts(baseline, candidate, evidence.identities) if evidence else (),
-        output=compare_output(baseline, candidate) if evidence else None,
+        output=evidence.output if evidence else None,
         baseline=arms[0],
         candidate=arms[1],
         warnings=comparison_warnings(baseline, candidate, ruling, evidence),
@@ -4393,6 +4393,7 @@ def gather_evidence(baseline: Report, candidate: Report, topology: Topology) -> 
         exact=sum_up(facts),
         pairs=pairs,
         decided_by=choose_measure(baseline, candidate, facts, pairs),
+        output=compare_output(baseline, candidate),
     )
 
 
@@ -4738,9 +4739,9 @@ def _evidence_warnings(baseline: Report, candidate: Report, ruling: Ruling, evid
             " have changed between them; measure both again, interleaved"
         )
         notices.append(Notice("machine-moved", text))
-    output = compare_output(baseline, candidate)
-    if output.state is OutputState.DIFFERS:
-        text = f"the program prints something else in the candidate, {output_place(output)}: numerics may have moved"
+    if evidence.output.state is OutputState.DIFFERS:
+        where = output_place(evidence.output)
+        text = f"the program prints something else in the candidate, {where}: numerics may have moved"
         notices.append(Notice("output-differs", text))
     return notices
 
@@ -4965,13 +4966,12 @@ def undecided_gates(report: Report, gates: Gates) -> str | None:
 
 def regression_violation(comparison: Comparison, percent: float) -> Violation | None:
     """Whether the deciding time rose by more than `percent`, and the samples support it."""
-    delta = comparison.deltas.get(comparison.metric) if comparison.metric else None
-    if comparison.verdict is not Verdict.REGRESSED or delta is None:
+    if comparison.verdict is not Verdict.REGRESSED or comparison.metric is None:
         return None
+    delta, metric = comparison.deltas[comparison.metric], comparison.metric.value
     if delta.percent is not None and delta.percent <= percent:
         return None
     rise = f"{delta.change:+,.1f} ms" if delta.percent is None else f"{delta.percent:+,.1f} %"
-    metric = comparison.metric.value if comparison.metric else ""
     values = "; ".join(
         f"{name} {', '.join(f'{value:,.1f}' for value in figure.values[:12])} ms"
         for name, figure in (("baseline", delta.baseline), ("candidate", delta.candidate))
@@ -4981,10 +4981,10 @@ def regression_violation(comparison: Comparison, percent: float) -> Violation | 
 
 def undecided_regression(comparison: Comparison, percent: float) -> str | None:
     """Why it cannot be told whether the limit is kept, where the medians say that it is not but the samples do not."""
-    delta = comparison.deltas.get(comparison.metric) if comparison.metric else None
-    if comparison.verdict is not Verdict.INCONCLUSIVE or delta is None or not delta.outside_band:
+    if comparison.verdict is not Verdict.INCONCLUSIVE or comparison.metric is None:
         return None
-    if delta.percent is None or delta.percent <= percent:
+    delta = comparison.deltas[comparison.metric]
+    if not delta.outside_band or delta.percent is None or delta.percent <= percent:
         return None
     return f"--max-regression {percent:g} cannot be decided: {comparison.why}"
 
@@ -11579,8 +11579,9 @@ class Revision:
 GIT_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 
 
-def git(directory: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run git in a directory, hooks off. Raises InputError where there is no git."""
+def git(directory: str, *words: str, timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:
+    """Run git in a directory; no hook or monitor of its configuration runs. Raises InputError where there is no git,
+    TimeoutExpired where it takes longer."""
     try:
         return subprocess.run(
             ["git", "-C", directory, "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", *words],
@@ -11589,6 +11590,7 @@ def git(directory: str, *words: str) -> subprocess.CompletedProcess[str]:
             capture_output=True,
             text=True,
             errors="replace",
+            timeout=timeout_s,
             check=False,
         )
     except OSError as error:
@@ -11767,18 +11769,13 @@ DEFAULT_LEVERS = (
     Lever("enable_mathdx_fft", "False"),
 )
 
-# What a lever may cost apart from compile time; levers that are not here are not known to be harmless.
+# What a lever may cost apart from compile time; levers that are not here have UNKNOWN_RISK.
 LEVER_RISKS = {
     "enable_backward": "no gradients from then on: a tape or an adjoint launch needs backward code",
     "use_precompiled_headers": None,
-    "max_unroll": "may change numerics or speed: ask first",
-    "optimization_level": "may change numerics or speed: ask first",
-    "enable_mathdx_gemm": "may change numerics or speed: ask first",
-    "enable_mathdx_solver": "may change numerics or speed: ask first",
-    "enable_mathdx_fft": "may change numerics or speed: ask first",
 }
 UNKNOWN_RISK = "may change numerics or speed: ask first"
-MODULE_LEVERS = frozenset(LEVER_RISKS) - {"use_precompiled_headers"}
+MODULE_LEVERS = frozenset(lever.name for lever in DEFAULT_LEVERS) - {"use_precompiled_headers"}
 
 
 @dataclass(frozen=True)
@@ -11855,13 +11852,9 @@ def _skip_unroll(lever: Lever, cold: Run, builds: Sequence[Load]) -> str | None:
 
 def _skip_mathdx(lever: Lever, _cold: Run, builds: Sequence[Load]) -> str | None:
     part = lever.name.rpartition("_")[2]
-    starts = {"gemm": ("dot",), "fft": ("fft",)}.get(part)
-    symbols = [artifact.symbol for load in builds for artifact in load.lto]
-    if starts is None:
-        used = [symbol for symbol in symbols if not symbol.startswith(("dot", "fft"))]
-    else:
-        used = [symbol for symbol in symbols if symbol.startswith(starts)]
-    return None if used else f"no {part} code is linked (link-time optimisation, on CUDA only)"
+    parts = {"dot": "gemm", "fft": "fft"}  # by how the symbols of linked code start; all others are of the solver
+    used = {parts.get(artifact.symbol[:3], "solver") for load in builds for artifact in load.lto}
+    return None if part in used else f"no {part} code is linked (link-time optimisation, on CUDA only)"
 
 
 SKIP_RULES: dict[str, Callable[[Lever, Run, Sequence[Load]], str | None]] = {
@@ -12086,27 +12079,20 @@ def cpu_model() -> str | None:
 
 
 def git_state(cwd: str) -> tuple[str | None, bool | None]:
-    """The commit of cwd's working tree and whether it has uncommitted changes; (None, None) outside of one. No
-    file system monitor that its configuration names is run."""
+    """The commit of cwd's working tree and whether it has uncommitted changes; (None, None) outside of one."""
 
     def ask(*words: str) -> str | None:
         try:
-            answer = subprocess.run(
-                ["git", "-c", "core.fsmonitor=false", "-C", cwd, "--no-optional-locks", *words],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=10,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
+            answer = git(cwd, "--no-optional-locks", *words, timeout_s=10)
+        except (InputError, subprocess.TimeoutExpired):
             return None
-        return answer.stdout.decode("utf-8", "replace") if answer.returncode == 0 else None
+        return answer.stdout.strip() if answer.returncode == 0 else None
 
     commit = ask("rev-parse", "HEAD")
     if commit is None:
         return None, None
     status = ask("status", "--porcelain", "--untracked-files=no")
-    return commit.strip(), None if status is None else bool(status.strip())
+    return commit, None if status is None else bool(status)
 
 
 def usable_cores() -> int | None:
@@ -12322,11 +12308,11 @@ class OfflineEstimate(threading.Thread):
         while not self.over.wait(0.5):
             first = self.first_load()
             if first is not None:
-                seconds = (first["end"] - first["start"]) / 1e9
-                least = max(1, self.loads) * seconds * self.runs
+                ms = (first["end"] - first["start"]) / 1e6
+                least = duration(max(1, self.loads) * ms * self.runs)
                 Progress.write(
-                    f"the first module took {seconds:.1f} s for {first['device']}; with {self.loads} builds on the CPU"
-                    f" all offline runs may compile for about {least:.0f} s, more with several block_dims\n"
+                    f"the first module took {duration(ms)} for {first['device']}; with {plural(self.loads, 'build')} on"
+                    f" the CPU all offline runs may compile for about {least}, more with several block_dims\n"
                 )
                 return
 
@@ -12597,7 +12583,7 @@ main()
 
 def json_target(path: str | None) -> Callable[[Report], None]:
     """Check that the report can be written, before anything is measured; returns the function that writes it."""
-    return file_target("--json", None if path == "-" else path, report_document)
+    return file_target("--json", None if path == "-" else path, json_document)
 
 
 def file_target(option: str, path: str | None, render: Callable[[Report], str]) -> Callable[[Report], None]:
@@ -12846,11 +12832,10 @@ def measure_gates(arguments: argparse.Namespace) -> Gates:
 def report_gates(violations: Sequence[Violation], undecided: str | None) -> None:
     """Say on stderr why the exit code is not 0."""
     for violation in violations:
-        print(f"warp-compile-probe: {printable(f'{violation.gate}: {violation.found}', 300)}", file=sys.stderr)
-        for line in violation.evidence:
-            print(f"    {printable(line, 300)}", file=sys.stderr)
+        evidence = "".join(f"\n    {printable(line, 300)}" for line in violation.evidence)
+        complain(printable(f"{violation.gate}: {violation.found}", 300) + evidence)
     if undecided:
-        print(f"warp-compile-probe: {printable(undecided, 400)}", file=sys.stderr)
+        complain(printable(undecided, 400))
 
 
 def publish(
@@ -12867,15 +12852,22 @@ def publish(
         save(report)
     finally:
         if saved_to == "-":
-            text = report_document(report)
+            text = json_document(report)
         else:
             text = report_text(report, style, saved_to, violations, measurement.stderr_tail)
         write_stdout(text)
 
 
-def report_document(report: Report) -> str:
-    """The JSON of a report."""
-    return json.dumps(to_json(report), indent=1) + "\n"
+def json_document(result: Report | Comparison | Ledger | LogReport) -> str:
+    """A result as JSON."""
+    return json.dumps(to_json(result), indent=1, allow_nan=False) + "\n"
+
+
+def write_result(result: Comparison | Ledger | LogReport, target: str | None, render: Callable[[], str]) -> None:
+    """JSON to the file of --json, then the text to stdout; for `--json -` only JSON, and that to stdout."""
+    if target not in (None, "-"):
+        write_document(target, json_document(result))
+    write_stdout(json_document(result) if target == "-" else render())
 
 
 def report_text(
@@ -12942,11 +12934,7 @@ def command_parse(args: argparse.Namespace) -> ExitCode:
     if target not in (None, "-"):
         refuse_overwriting(target, [name for name in logs if name != "-"])
     report = parse_logs(logs)
-    if target is not None:
-        document = json.dumps(to_json(report), indent=1) + "\n"
-        write_stdout(document) if target == "-" else write_document(target, document)
-    if target != "-":
-        write_stdout(render_log_report(report))
+    write_result(report, target, lambda: render_log_report(report))
     return ExitCode.OK
 
 
@@ -13062,7 +13050,7 @@ def command_report(args: argparse.Namespace) -> ExitCode:
         refuse_overwriting(target, (path,), "--output")
     report, style = load_report(path), ReportFormat(args.format)
     written = {
-        ReportFormat.JSON: report_document,
+        ReportFormat.JSON: json_document,
         ReportFormat.HTML: render_html,
         ReportFormat.TRACE: render_trace,
     }.get(style)
@@ -13119,14 +13107,9 @@ def add_verdict_options(parser: argparse.ArgumentParser) -> None:
         choices=[verdict.value for verdict in Verdict],
         help="exit with 5 instead of 0 unless the verdict is this one, for example improved",
     )
-    parser.add_argument(
-        "--allow-different",
-        metavar="FIELD",
-        action="append",
-        default=[],
-        choices=[field.value for field in ComparableField],
-        help="compare although this differs: %(choices)s; with host, times are not judged; may be repeated",
-    )
+    text = "compare although this differs: %(choices)s; with host, times are not judged"
+    fields = [field.value for field in ComparableField]
+    add_list_option(parser, "--allow-different", "FIELD", text, choices=fields)
     parser.add_argument(
         "--on",
         type=architecture_from,
@@ -13140,6 +13123,11 @@ def add_verdict_options(parser: argparse.ArgumentParser) -> None:
         help="allow a regression of the deciding time up to PCT percent: exit with 0 up to there and with 6 beyond,"
         " instead of 1; with 5 where the samples cannot tell",
     )
+
+
+def add_list_option(parser: argparse.ArgumentParser, name: str, metavar: str, text: str, **more: Any) -> None:
+    """Add an option that may come several times."""
+    parser.add_argument(name, action="append", default=[], metavar=metavar, help=f"{text}; repeatable", **more)
 
 
 def add_format_option(parser: argparse.ArgumentParser, styles: Sequence[TextFormat | ReportFormat]) -> None:
@@ -13175,13 +13163,8 @@ def answer(comparison: Comparison, args: argparse.Namespace) -> ExitCode:
     limit: float | None = args.max_regression
     violation = None if limit is None else regression_violation(comparison, limit)
     violations = (violation,) if violation else ()
-    document = json.dumps(to_json(comparison), indent=2, allow_nan=False) + "\n"
-    if args.json == "-":
-        write_stdout(document)
-    else:
-        if args.json is not None:
-            write_document(args.json, document)
-        write_stdout(render_comparison(comparison, TextFormat(args.format), violations, current_directory()))
+    style, here = TextFormat(args.format), current_directory()
+    write_result(comparison, args.json, lambda: render_comparison(comparison, style, violations, here))
     code = comparison.verdict.exit_code
     if code is ExitCode.REGRESSION and (limit is not None or comparison.null_test):
         code = ExitCode.OK  # the gate decides, or the option asked how often this verdict is wrong
@@ -13189,7 +13172,7 @@ def answer(comparison: Comparison, args: argparse.Namespace) -> ExitCode:
     report_gates(violations, undecided)
     codes = [code, *[ExitCode.GATE_EXCEEDED] * len(violations), *[ExitCode.EVIDENCE_MISSING] * bool(undecided)]
     if winning_exit_code(codes) is ExitCode.OK and args.require not in (None, comparison.verdict.value):
-        print(f"--require {args.require} is not met: the verdict is {comparison.verdict.value}", file=sys.stderr)
+        complain(f"--require {args.require} is not met: the verdict is {comparison.verdict.value}")
         codes.append(ExitCode.EVIDENCE_MISSING)
     return winning_exit_code(codes)
 
@@ -13344,7 +13327,7 @@ def command_ab(arguments: argparse.Namespace) -> ExitCode:
     )
     if arguments.json_dir is not None:
         path = os.path.join(os.path.abspath(arguments.json_dir), "comparison.json")
-        write_document(path, json.dumps(to_json(comparison), indent=2, allow_nan=False) + "\n")
+        write_document(path, json_document(comparison))
     return answer(comparison, arguments)
 
 
@@ -13354,8 +13337,11 @@ def failure_shown(measurers: Sequence[Measurer]) -> Iterator[None]:
     try:
         yield
     except ProbeError:
-        for line in next((one.measurement.stderr_tail for one in measurers if one.measurement.stderr_tail), ()):
-            print(f"  | {printable(line, 300)}", file=sys.stderr)
+        tail = next((one.measurement.stderr_tail for one in measurers if one.measurement.stderr_tail), ())
+        if tail:
+            complain(
+                "\n".join(["the last lines that the command wrote to stderr:", *(f"  | {line[:300]}" for line in tail)])
+            )
         raise
 
 
@@ -13372,20 +13358,8 @@ def add_ab_parser(commands: Any) -> None:
     for name in ARM_NAMES:
         parser.add_argument(f"--{name}", dest=f"{name}_tree", metavar="DIR", help=f"run the {name} in DIR")
         parser.add_argument(f"--{name}-ref", metavar="REV", help=f"run the {name} in a temporary checkout of REV (git)")
-        parser.add_argument(
-            f"--{name}-env",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help=f"set a variable for the {name} only; repeatable",
-        )
-        parser.add_argument(
-            f"--{name}-set",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help=f"set warp.config.NAME for the {name} only; repeatable",
-        )
+        add_list_option(parser, f"--{name}-env", "NAME=VALUE", f"set a variable for the {name} only")
+        add_list_option(parser, f"--{name}-set", "NAME=VALUE", f"set warp.config.NAME for the {name} only")
     parser.add_argument(
         "--null",
         action="store_true",
@@ -13446,10 +13420,7 @@ def command_what_if(arguments: argparse.Namespace) -> ExitCode:
         tuple(rows),
         tuple(_arm_warnings(report, Metric.COLD_MODULE)),
     )
-    document = json.dumps(to_json(ledger), indent=2, allow_nan=False) + "\n"
-    if arguments.json not in (None, "-"):
-        write_document(arguments.json, document)
-    write_stdout(document if arguments.json == "-" else render_ledger(ledger, TextFormat(arguments.format)))
+    write_result(ledger, arguments.json, lambda: render_ledger(ledger, TextFormat(arguments.format)))
     return ExitCode.OK
 
 
@@ -13468,7 +13439,7 @@ def take_rounds(baseline: Measurer, arms: dict[Lever, Measurer], failed: dict[Le
                     arms[lever].sample(index)
                 except ProbeError as error:
                     failed[lever] = str(error)
-                    print(f"warp-compile-probe: {printable(str(error), 300)}", file=sys.stderr)
+                    complain(str(error))
 
 
 def add_what_if_parser(commands: Any) -> None:
@@ -13482,13 +13453,8 @@ def add_what_if_parser(commands: Any) -> None:
         epilog="example: warp_compile_probe.py what-if --levers enable_backward=False -- python -m my_app --steps 3",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--levers",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE[,...]",
-        help=f"what to try (default: {', '.join(lever.text for lever in DEFAULT_LEVERS)})",
-    )
+    default = ", ".join(lever.text for lever in DEFAULT_LEVERS)
+    add_list_option(parser, "--levers", "NAME=VALUE[,...]", f"what to try (default: {default})")
     parser.add_argument("--json", metavar="FILE", help="write the ledger as JSON; - for standard output, no text")
     parser.add_argument("--json-dir", metavar="DIR", help="write the report of every arm there")
     parser.add_argument("--cwd", metavar="DIR", help="run the command in DIR")
@@ -13524,18 +13490,16 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message}; see {self.prog} --help")
 
 
-def positive_int(text: str) -> int:
-    """An option value that counts something."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
-    return int(text)
+def whole_number(least: int, most: float = math.inf) -> Callable[[str], int]:
+    """The type of an option whose value counts something, within limits."""
 
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            limits = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
+            raise argparse.ArgumentTypeError(f"expected a whole number {limits}, found {text!r}")
+        return int(text)
 
-def whole_number(text: str) -> int:
-    """An option value that is a limit of a count."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, found {text!r}")
-    return int(text)
+    return parse
 
 
 def percentage(text: str) -> float:
@@ -13547,13 +13511,6 @@ def percentage(text: str) -> float:
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"expected a percentage, 0 or more, found {text!r}")
     return value
-
-
-def exit_code(text: str) -> int:
-    """An option value that is an exit code."""
-    if not text.isdecimal() or int(text) > 255:
-        raise argparse.ArgumentTypeError(f"expected an exit code from 0 to 255, found {text!r}")
-    return int(text)
 
 
 def positive_seconds(text: str) -> float:
@@ -13598,15 +13555,11 @@ def add_measure_parser(commands: Any) -> None:
 
 def add_architecture_option(parser: argparse.ArgumentParser) -> None:
     """Add --cuda-arch, which `measure` and `ab` share."""
-    parser.add_argument(
-        "--cuda-arch",
-        type=architecture_from,
-        action="append",
-        default=[],
-        metavar="ARCH",
-        help="also measure what the command would build on this CUDA architecture (90, 90a, sm_90), without a GPU;"
-        " repeatable; needs Warp 1.12 or newer",
+    text = (
+        "also measure what the command would build on this CUDA architecture (90, 90a, sm_90), without a GPU; needs"
+        " Warp 1.12 or newer"
     )
+    add_list_option(parser, "--cuda-arch", "ARCH", text, type=architecture_from)
 
 
 def add_command(parser: argparse.ArgumentParser, text: str) -> None:
@@ -13618,33 +13571,21 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
     """Add the limits of `measure`; exceeding one is exit code 6."""
     for gate, (_, nouns) in GATE_NOUNS.items():
         text = f"exit with 6 if a sample has more {nouns}"
-        parser.add_argument(gate.value, type=whole_number, metavar="N", help=text)
-    parser.add_argument(
-        "--fail-on",
-        action="append",
-        default=[],
-        metavar="FINDING[,...]",
-        help="exit with 6 on these findings: CS-1, rebuild, ..., or redundant or hint for all of a kind; repeatable",
-    )
+        parser.add_argument(gate.value, type=whole_number(0), metavar="N", help=text)
+    text = "exit with 6 on these findings: CS-1, rebuild, ..., or redundant or hint for all of a kind"
+    add_list_option(parser, "--fail-on", "FINDING[,...]", text)
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add what `measure`, `ab` and `what-if` share: how the command is run."""
-    parser.add_argument("--samples", type=positive_int, default=3, metavar="N", help="samples to take (default 3)")
+    parser.add_argument("--samples", type=whole_number(1), default=3, metavar="N", help="samples to take (default 3)")
     parser.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help="end a run that takes longer")
-    parser.add_argument(
-        "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the command; repeatable"
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="set warp.config.NAME in the command, before any module is created; repeatable",
-    )
+    add_list_option(parser, "--env", "NAME=VALUE", "set a variable for the command")
+    text = "set warp.config.NAME in the command, before any module is created"
+    add_list_option(parser, "--set", "NAME=VALUE", text)
     parser.add_argument("--inherit-tmpdir", action="store_true", help="keep the user's TMPDIR instead of a private one")
     parser.add_argument(
-        "--expect-exit", type=exit_code, default=0, metavar="N", help="the exit code of success (default 0)"
+        "--expect-exit", type=whole_number(0, 255), default=0, metavar="N", help="the exit code of success (default 0)"
     )
     parser.add_argument("--keep-logs", metavar="DIR", help="keep stdout and stderr of every run in DIR")
     parser.add_argument("--echo", action="store_true", help="pass the command's output through to stderr")
@@ -13694,10 +13635,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         SIGNALS.ignore()
         complain("terminated")
         return ExitCode.TERMINATED
-    except BrokenPipeError:
-        # The reader of stdout has gone (| head).
-        discard(sys.stdout)
-        return ExitCode.OK
     except Exception:
         # Whatever it is, it must not look like a result.
         complain(f"this is a bug in the probe, please report these lines\n{traceback.format_exc()}")
