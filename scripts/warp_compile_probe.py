@@ -3646,6 +3646,11 @@ def complete_runs(report: Report) -> list[tuple[Run, Run]]:
     return [(sample.cold, sample.warm) for sample in complete_samples(report.samples)]
 
 
+def first_cold_processes(report: Report) -> tuple[Process, ...]:
+    """The processes of the first complete sample's cold run; none where no sample is complete."""
+    return next((sample.cold.processes for sample in complete_samples(report.samples)), ())
+
+
 def _comparison(
     baseline: Report,
     candidate: Report,
@@ -3737,40 +3742,35 @@ class ModuleOptions:
 def option_changes(baseline: Report, candidate: Report) -> OptionChanges:
     """Options of modules that both reports have: which differ, and which the candidate assigned in vain."""
     before, after = _module_options(baseline), _module_options(candidate)
-    arrived = [
-        OptionChange(
-            option,
-            *place_,
-            baseline=tuple(before[place_].values.get(option, ())),
-            candidate=tuple(after[place_].values.get(option, ())),
-            hash_moved=set(before[place_].hashes) != set(after[place_].hashes),
-        )
-        for place_ in before
-        if place_ in after and before[place_].values and after[place_].values
-        for option in sorted(before[place_].values.keys() | after[place_].values.keys())
-        if set(before[place_].values.get(option, ())) != set(after[place_].values.get(option, ()))
-    ]
-    missed: dict[MissedOption, None] = {}
-    for measured in complete_samples(candidate.samples)[:1]:
-        for load in loads_of(measured.cold):
-            for option in load.unreached:
-                values = (option.module_value, option.config_value)
-                missed[MissedOption(option.name, load.name, load.device, load.block_dim, *values)] = None
+    arrived = []
+    for key, old in before.items():
+        new = after.get(key, ModuleOptions())
+        for option in sorted(old.values.keys() | new.values.keys()) if old.values and new.values else ():
+            values = tuple(old.values.get(option, ())), tuple(new.values.get(option, ()))
+            if set(values[0]) != set(values[1]):
+                moved = set(old.hashes) != set(new.hashes)
+                arrived.append(OptionChange(option, *key, *values, hash_moved=moved))
+    missed = dict.fromkeys(
+        MissedOption(late.name, load.name, load.device, load.block_dim, late.module_value, late.config_value)
+        for process in first_cold_processes(candidate)
+        for load in process.loads
+        if load.kind is not LoadKind.OFFLINE
+        for late in load.unreached
+    )
     return OptionChanges(tuple(arrived), tuple(missed))
 
 
 def _module_options(report: Report) -> dict[Place, ModuleOptions]:
     """By name, device and block_dim, from the cold run of the first complete sample."""
     found: dict[Place, ModuleOptions] = {}
-    for measured in complete_samples(report.samples)[:1]:
-        for process in measured.cold.processes:
-            for load in process.loads:
-                module = found.setdefault((load.name, load.device, load.block_dim), ModuleOptions())
-                module.hashes[load.hash] = None
-                for name, value in options_of(process, load).items():
-                    values = module.values.setdefault(name, {})
-                    values.pop(value, None)
-                    values[value] = None
+    for process in first_cold_processes(report):
+        for load in process.loads:
+            module = found.setdefault((load.name, load.device, load.block_dim), ModuleOptions())
+            module.hashes[load.hash] = None
+            for name, value in options_of(process, load).items():
+                values = module.values.setdefault(name, {})
+                values.pop(value, None)
+                values[value] = None
     return found
 
 
@@ -4222,7 +4222,7 @@ def _first_divergence(kind: RunKind, process: UnequalProcess) -> Divergence:
     before = process.left_baseline[0] if process.left_baseline else None
     after = process.left_candidate[0] if process.left_candidate else None
     first = before or after
-    place = Divergence(kind, process.path, first.position if first else 0, None, None, None)
+    whole = Divergence(kind, process.path, first.position if first else 0, None, None, None)
     pairs = itertools.zip_longest(_numbered_chunks(before), _numbered_chunks(after), fillvalue=(array("I"), array("I")))
     start = 0
     for (ids, numbers), (other_ids, other_numbers) in pairs:
@@ -4231,13 +4231,13 @@ def _first_divergence(kind: RunKind, process: UnequalProcess) -> Divergence:
             shorter = min(len(numbers), len(other_numbers))
             index = next((index for index, (one, other) in enumerate(both) if one != other), shorter)
             return dataclasses.replace(
-                place,
+                whole,
                 index=start + index,
                 baseline=launch_view(before.launches, ids[index]) if before and index < len(ids) else None,
                 candidate=launch_view(after.launches, other_ids[index]) if after and index < len(other_ids) else None,
             )
         start += len(numbers)
-    return place
+    return whole
 
 
 def _numbered_chunks(thread: Thread | None) -> Iterator[tuple[array[int], array[int]]]:
@@ -4256,7 +4256,7 @@ def judge_topology(baseline: Report, candidate: Report) -> tuple[Topology, Rulin
     reader = LaunchNumbering()
     arms = {"baseline": _read_launches(reader, "baseline", baseline)}
     arms["candidate"] = _read_launches(reader, "candidate", candidate)
-    before, after = (sum(p.launches.count for p in complete_runs(r)[0][0].processes) for r in (baseline, candidate))
+    before, after = (sum(p.launches.count for p in first_cold_processes(r)) for r in (baseline, candidate))
     topology = Topology(None, None, before, after, None, ())
     orders = []
     for name, runs in arms.items():
@@ -4302,16 +4302,16 @@ def _match_samples(
     )
 
 
-def _divergence_text(place: Divergence, baseline: str, candidate: str) -> str:
+def _divergence_text(found: Divergence, baseline: str, candidate: str) -> str:
     """What differs first, in one clause."""
-    where = f"process {place.process}, {place.run.value} run"
-    if place.index is None:
+    where = f"process {found.process}, {found.run.value} run"
+    if found.index is None:
         return f"the order of launches differs behind the first {FIRST_LAUNCHES_KEPT:,} ({where})"
     sides = (
-        f"{baseline} {_launch_text(place.baseline)}, {candidate} {_launch_text(place.candidate)}"
-        f"{_differing_parts(place.baseline, place.candidate)}"
+        f"{baseline} {_launch_text(found.baseline)}, {candidate} {_launch_text(found.candidate)}"
+        f"{_differing_parts(found.baseline, found.candidate)}"
     )
-    return f"launch {place.index + 1} differs ({where}): {sides}"
+    return f"launch {found.index + 1} differs ({where}): {sides}"
 
 
 def _launch_text(view: LaunchView | None) -> str:
@@ -4632,11 +4632,8 @@ def _reason_text(reason: VerdictReason, before: Timed, after: Timed, weighed: Ti
     """The clause that says what the samples make of the change."""
     band = f"{weighed.band:,.1f} ms"
     arms = f"{len(before.values)} against {len(after.values)} samples"
-    odds = (
-        f"{arms}, p = {weighed.p}"
-        if weighed.p is None or weighed.p.denominator <= 1000
-        else (f"{arms}, p = {float(weighed.p):.2g}")
-    )
+    p = weighed.p if weighed.p is None or weighed.p.denominator <= 1000 else f"{float(weighed.p):.2g}"
+    odds = f"{arms}, p = {p}"
     more = (
         f"about {weighed.needed} samples an arm may settle it"
         if weighed.needed
@@ -4752,17 +4749,10 @@ def _evidence_warnings(baseline: Report, candidate: Report, ruling: Ruling, evid
 def compare_output(baseline: Report, candidate: Report) -> OutputChange:
     """Hold the standard output of both reports against each other; both must have a complete sample."""
     arms = [complete_runs(report) for report in (baseline, candidate)]
-    for position in (0, 1):
-        for runs in arms:
-            for pair in runs[1:]:
-                change = _output_change(OutputState.VARIES, runs[0][position], pair[position])
-                if change is not None:
-                    return change
-    for position in (0, 1):
-        change = _output_change(OutputState.DIFFERS, arms[0][0][position], arms[1][0][position])
-        if change is not None:
-            return change
-    return OutputChange(OutputState.SAME, None, None)
+    pairs = [(OutputState.VARIES, runs[0][i], other[i]) for i in (0, 1) for runs in arms for other in runs[1:]]
+    pairs += [(OutputState.DIFFERS, arms[0][0][i], arms[1][0][i]) for i in (0, 1)]
+    changes = (_output_change(*pair) for pair in pairs)
+    return next((change for change in changes if change), OutputChange(OutputState.SAME, None, None))
 
 
 def _output_change(state: OutputState, one: Run, other: Run) -> OutputChange | None:
@@ -4811,11 +4801,7 @@ def option_receipts(baseline: Report, candidate: Report, changes: IdentityChange
 def _late_assignment(report: Report, name: str) -> ConfigEvent | None:
     """The program's own last assignment of an option."""
     events = [
-        event
-        for run, _ in complete_runs(report)[:1]
-        for process in run.processes
-        for event in process.config_events
-        if event.name == name
+        event for process in first_cold_processes(report) for event in process.config_events if event.name == name
     ]
     return events[-1] if events else None
 
@@ -4996,7 +4982,7 @@ def undecided_regression(comparison: Comparison, percent: float) -> str | None:
 TEXT_LINES = 120
 TEXT_CHARACTERS = 10_000
 
-# --- Rendering of `parse` ---
+# A log: what `parse` says
 
 _LOG_TABLE_ROWS = 40
 _LOG_FLAG_ROWS = 8
@@ -5169,8 +5155,7 @@ def _log_row(digits: str, device: str, block_dim: int | None, name: str, builds:
     )
 
 
-# --- End of the rendering of `parse` ---
-
+# A report as text
 
 WIDTH = 116
 SMALL_SHARE = 0.10
@@ -5508,8 +5493,7 @@ def _header_lines(report: Report) -> list[str]:
     headers = [
         f"{duration(load.phases.header_ms)} on thread {load.thread} of process {process.path}"
         f" for {load.device}{_at_dim(load.block_dim)}"
-        for sample in complete_samples(report.samples)[:1]
-        for process in sample.cold.processes
+        for process in first_cold_processes(report)
         for load in process.loads
         if load.is_build and load.phases and load.phases.header_ms
     ]
@@ -5524,7 +5508,7 @@ def _parts_unknown(report: Report) -> str:
 
 def _where_it_goes(report: Report) -> list[str]:
     """The parts of the first process of the first complete cold run that used Warp."""
-    for process in (process for sample in complete_samples(report.samples)[:1] for process in sample.cold.processes):
+    for process in first_cold_processes(report):
         if process.phases and process.warp:
             where = ", ".join(f"{name} {duration(ms)}" for name, ms in _process_parts(process.phases))
             return _wrapped(f"Process {process.path} in the first cold run: {where}.", "  ", 2)
@@ -5678,7 +5662,7 @@ def _lto_counts(block: Report) -> str:
 
 def _process_table(report: Report) -> Table:
     """The processes of the cold run that the counts come from, where there is more than one."""
-    processes = [process for sample in complete_samples(report.samples)[:1] for process in sample.cold.processes]
+    processes = first_cold_processes(report)
     rows = []
     for process in processes if len(processes) > 1 else ():
         code = "" if process.exit_code is None else f" {process.exit_code}"
@@ -5721,7 +5705,7 @@ def _warning_lines(warnings: Sequence[Notice], rows: int) -> list[str]:
     return ["WARNINGS", *lines, *more] if lines else []
 
 
-# Rendering of a comparison
+# A comparison as text or Markdown
 
 MAX_TABLE_ROWS = 12
 MAX_CELL_CHARACTERS = 60
@@ -5804,12 +5788,7 @@ def _comparison_tables(comparison: Comparison) -> list[Table]:
     """The tables in the order of what a reader asks next."""
     return [
         _arms_table(comparison),
-        Table(
-            "Warnings",
-            ("name", "what"),
-            tuple((notice.name, notice.text) for notice in comparison.warnings),
-            cell_limit=300,
-        ),
+        _warnings_table(comparison.warnings),
         Table(
             "Differences of the set-up",
             ("what", "baseline", "candidate", ""),
@@ -5838,6 +5817,10 @@ def _comparison_tables(comparison: Comparison) -> list[Table]:
     ]
 
 
+def _warnings_table(notices: Sequence[Notice]) -> Table:
+    return Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in notices), cell_limit=300)
+
+
 def _arms_table(comparison: Comparison) -> Table:
     rows = []
     for name, arm in (("baseline", comparison.baseline), ("candidate", comparison.candidate)):
@@ -5857,7 +5840,10 @@ def _topology_tables(comparison: Comparison) -> list[Table]:
     state = TOPOLOGY_STATES[topology.equal]
     order = f", order: {topology.order.value}" if topology.order else ""
     summary = (state + order, f"{topology.baseline_launches:,}", f"{topology.candidate_launches:,}")
-    counts = tuple((_launch_cell(item.launch), f"{item.baseline:,}", f"{item.candidate:,}") for item in topology.counts)
+    counts = tuple(
+        (f"{_launch_text(item.launch)}, content {item.launch.content[:7]}", f"{item.baseline:,}", f"{item.candidate:,}")
+        for item in topology.counts
+    )
     renames = tuple(
         (f"{item.baseline_kernel} in {item.baseline_module}", f"{item.candidate_kernel} in {item.candidate_module}")
         for item in comparison.renames
@@ -5867,10 +5853,6 @@ def _topology_tables(comparison: Comparison) -> list[Table]:
         Table("Launches that happen another number of times", ("launch", "baseline", "candidate"), counts),
         Table("Renamed kernels (same content, allowed)", ("baseline", "candidate"), renames),
     ]
-
-
-def _launch_cell(view: LaunchView) -> str:
-    return f"{_launch_text(view)}, content {view.content[:7]}"
 
 
 def _times_table(comparison: Comparison) -> Table:
@@ -5946,13 +5928,7 @@ def _option_tables(options: OptionChanges) -> list[Table]:
         for item in options.arrived
     )
     missed = tuple(
-        (
-            item.option,
-            item.module,
-            _at(item.device, item.block_dim),
-            item.kept,
-            item.assigned,
-        )
+        (item.option, item.module, _at(item.device, item.block_dim), item.kept, item.assigned)
         for item in options.missed
     )
     return [
@@ -6030,7 +6006,7 @@ def _hash_cell(hashes: Sequence[str]) -> str:
     return f"{shown} and {len(hashes) - 4} more" if len(hashes) > 4 else shown or "-"
 
 
-# Markdown of a report, and annotations of a GitHub workflow
+# A report as Markdown, and annotations of a GitHub workflow
 
 MAX_ANNOTATIONS = 40  # GitHub shows 10 warnings a step and 50 annotations a job
 
@@ -6059,7 +6035,7 @@ def render_markdown(report: Report, violations: Sequence[Violation] = (), stderr
             cell_limit=300,
         ),
         *_figure_tables(report),
-        Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in report.warnings), cell_limit=300),
+        _warnings_table(report.warnings),
     ]
     # Before anything is escaped: a path of the report may hold what Markdown escapes.
     near = [
@@ -6396,9 +6372,9 @@ def _process_events(process: Process, pid: int) -> list[TraceEvent]:
             TraceEvent("i", name, pid, 0, Span(name, max(0.0, at), max(0.0, at)), _site_args(site))
             for at, name, site in moments[:MAX_TRACE_INSTANTS]
         ),
-        TraceEvent("C", counter, pid, 0, Span(counter, whole.start_ms, whole.start_ms), {"launches": 0}),
-        TraceEvent(
-            "C", counter, pid, 0, Span(counter, whole.end_ms, whole.end_ms), {"launches": process.launches.count}
+        *(
+            TraceEvent("C", counter, pid, 0, Span(counter, at, at), {"launches": count})
+            for at, count in ((whole.start_ms, 0), (whole.end_ms, process.launches.count))
         ),
     ]
 
@@ -11657,8 +11633,7 @@ def foreign_sources(report: Report, other: str) -> list[str]:
     folder = other.rstrip(os.sep) + os.sep
     sites = [
         site
-        for run, _ in complete_runs(report)[:1]
-        for process in run.processes
+        for process in first_cold_processes(report)
         for site in (*(kernel.site for kernel in process.built_kernels), *(load.site for load in process.loads))
         if site is not None
     ]
@@ -11929,18 +11904,16 @@ def render_ledger(ledger: Ledger, style: TextFormat) -> str:
             ),
             cell_limit=240,
         ),
-        Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in ledger.warnings), cell_limit=300),
+        _warnings_table(ledger.warnings),
     ]
     return bounded_text([*lines, *_table_lines(tables, style)])
 
 
 def _ledger_cells(lever: Lever, comparison: Comparison) -> tuple[str, ...]:
     topology = comparison.topology.equal if comparison.topology else None
-    identities = comparison.identities
-    moved, total = "-", 0
-    if identities:
-        total = sum(len(group) for group in (identities.moved, identities.same, identities.unknown))
-        moved = f"{len(identities.moved)} of {total}"
+    moved = "-"
+    if found := comparison.identities:
+        moved = f"{len(found.moved)} of {len((*found.moved, *found.same, *found.unknown))}"
     elapsed = next((one for one in (Metric.COMPILE_ELAPSED, Metric.BUILD_SPAN) if one in comparison.deltas), None)
     return (
         lever.text,
@@ -12795,10 +12768,7 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
             with contextlib.ExitStack() as written:  # a trace that cannot be written keeps nothing else back
                 written.callback(save_trace, report)
                 publish(measurer.measurement, report, save, TextFormat(arguments.format), violations)
-    undecided = undecided_gates(judged, gates)
-    report_gates(violations, undecided)
-    codes = [ExitCode.GATE_EXCEEDED] * bool(violations) + [ExitCode.EVIDENCE_MISSING] * bool(undecided)
-    return winning_exit_code(codes)
+    return winning_exit_code(gate_codes(violations, undecided_gates(judged, gates)))
 
 
 @contextlib.contextmanager
@@ -12829,13 +12799,14 @@ def measure_gates(arguments: argparse.Namespace) -> Gates:
     return Gates(limits, parse_fail_on(arguments.fail_on))
 
 
-def report_gates(violations: Sequence[Violation], undecided: str | None) -> None:
-    """Say on stderr why the exit code is not 0."""
+def gate_codes(violations: Sequence[Violation], undecided: str | None) -> list[ExitCode]:
+    """The exit codes that the gates ask for; why is said on stderr."""
     for violation in violations:
         evidence = "".join(f"\n    {printable(line, 300)}" for line in violation.evidence)
         complain(printable(f"{violation.gate}: {violation.found}", 300) + evidence)
     if undecided:
         complain(printable(undecided, 400))
+    return [ExitCode.GATE_EXCEEDED] * bool(violations) + [ExitCode.EVIDENCE_MISSING] * bool(undecided)
 
 
 def publish(
@@ -12920,7 +12891,7 @@ def complain(text: str) -> None:
         discard(sys.stderr)
 
 
-# --- The command `parse` ---
+# -- parse ----------------------------------------------------------------------------------------------------------
 
 _READ_BYTES = 1 << 20
 
@@ -12958,14 +12929,10 @@ def _log_chunks(name: str) -> typing.Iterator[bytes]:
     try:
         with _open_log(name) as stream:
             chunk = stream.read(_READ_BYTES)
-            if chunk[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                while chunk:
-                    yield chunk
-                    chunk = stream.read(_READ_BYTES)
-                return
+            wide = chunk[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
             decoder = codecs.getincrementaldecoder("utf-16")("replace")
             while chunk:
-                yield decoder.decode(chunk).encode("utf-8")
+                yield decoder.decode(chunk).encode("utf-8") if wide else chunk
                 chunk = stream.read(_READ_BYTES)
     except FileNotFoundError:
         raise InputError(f"no log {name!r}: expected the path of a text file, or - for standard input") from None
@@ -12982,9 +12949,6 @@ def _open_log(name: str) -> typing.BinaryIO:
     if sys.stdin is None:
         raise InputError("standard input is closed: pipe a log into it, or name a file")
     return open(sys.stdin.fileno(), "rb", closefd=False)
-
-
-# --- End of the command `parse` ---
 
 
 # -- report ---------------------------------------------------------------------------------------------------------
@@ -13169,8 +13133,7 @@ def answer(comparison: Comparison, args: argparse.Namespace) -> ExitCode:
     if code is ExitCode.REGRESSION and (limit is not None or comparison.null_test):
         code = ExitCode.OK  # the gate decides, or the option asked how often this verdict is wrong
     undecided = None if limit is None else undecided_regression(comparison, limit)
-    report_gates(violations, undecided)
-    codes = [code, *[ExitCode.GATE_EXCEEDED] * len(violations), *[ExitCode.EVIDENCE_MISSING] * bool(undecided)]
+    codes = [code, *gate_codes(violations, undecided)]
     if winning_exit_code(codes) is ExitCode.OK and args.require not in (None, comparison.verdict.value):
         complain(f"--require {args.require} is not met: the verdict is {comparison.verdict.value}")
         codes.append(ExitCode.EVIDENCE_MISSING)
@@ -13370,7 +13333,6 @@ def add_ab_parser(commands: Any) -> None:
     add_run_options(parser)
     add_architecture_option(parser)
     add_verdict_options(parser)
-    add_command(parser, "the program to measure")
     parser.set_defaults(run=command_ab, cwd=None, demo=False, label=None)
 
 
@@ -13461,7 +13423,6 @@ def add_what_if_parser(commands: Any) -> None:
     parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
     add_run_options(parser)
     add_format_option(parser, [TextFormat.TEXT, TextFormat.MARKDOWN])
-    add_command(parser, "the program to measure")
     parser.set_defaults(run=command_what_if, label=None, cuda_arch=[], on=None)
 
 
@@ -13549,7 +13510,6 @@ def add_measure_parser(commands: Any) -> None:
         metavar="ARCH",
         help="hold the limits against what --cuda-arch says of this architecture",
     )
-    add_command(parser, "the program to measure")
     parser.set_defaults(run=command_measure)
 
 
@@ -13562,11 +13522,6 @@ def add_architecture_option(parser: argparse.ArgumentParser) -> None:
     add_list_option(parser, "--cuda-arch", "ARCH", text, type=architecture_from)
 
 
-def add_command(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add the command after `--`."""
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=text)
-
-
 def add_gate_options(parser: argparse.ArgumentParser) -> None:
     """Add the limits of `measure`; exceeding one is exit code 6."""
     for gate, (_, nouns) in GATE_NOUNS.items():
@@ -13577,7 +13532,8 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Add what `measure`, `ab` and `what-if` share: how the command is run."""
+    """Add what `measure`, `ab` and `what-if` share: the command after `--`, and how it is run."""
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program to measure")
     parser.add_argument("--samples", type=whole_number(1), default=3, metavar="N", help="samples to take (default 3)")
     parser.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help="end a run that takes longer")
     add_list_option(parser, "--env", "NAME=VALUE", "set a variable for the command")
