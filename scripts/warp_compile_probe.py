@@ -3866,15 +3866,18 @@ def _rule_on_samples(baseline: Report, candidate: Report) -> Ruling | None:
     return Ruling(Verdict.INVALID, VerdictReason.NO_COMPLETE_SAMPLE, why)
 
 
+def _deciding_gaps(report: Report) -> list[str]:
+    """The gaps that could hide loads or launches, in words."""
+    gaps = (gap for gap in report.coverage.gaps if gap.reason not in HARMLESS_GAPS)
+    return [f"{gap.reason.value} ({printable(gap.detail, 160)})" for gap in gaps]
+
+
 def _rule_on_coverage(baseline: Report, candidate: Report) -> Ruling | None:
     for name, report in (("baseline", baseline), ("candidate", candidate)):
-        gaps = [gap for gap in report.coverage.gaps if gap.reason not in HARMLESS_GAPS]
-        if gaps:
+        if gaps := _deciding_gaps(report):
             more = f" and {len(gaps) - 1} more" if len(gaps) > 1 else ""
-            why = (
-                f"the recorder could not see everything in the {name}: {gaps[0].reason.value}"
-                f" ({printable(gaps[0].detail, 160)}){more}; loads or launches may be missing"
-            )
+            seen = f"the recorder could not see everything in the {name}: {gaps[0]}{more}"
+            why = f"{seen}; loads or launches may be missing"
             return Ruling(Verdict.UNVERIFIED, VerdictReason.COVERAGE_GAP, why)
         runs = itertools.chain.from_iterable(complete_runs(report))
         launches = [process.launches for run in runs for process in run.processes]
@@ -4806,6 +4809,10 @@ def _late_assignment(report: Report, name: str) -> ConfigEvent | None:
     return events[-1] if events else None
 
 
+def _assigned_text(event: ConfigEvent) -> str:
+    return f"{event.after} later{f' at {place(event.site)}' if event.site else ''}"
+
+
 def shows_value(shown: str, text: str) -> bool:
     """Whether the repr of a configuration value is that of what --set was given as `text`."""
     return shown in (text, repr(text)) or (shown.startswith("<") and f".{text}:" in shown)
@@ -4823,8 +4830,7 @@ def _option_outcome(
     shown = after.last(name)
     if value is not None and shown is not None and not shows_value(shown, value):
         if assigned is not None and shown == assigned.after:
-            where = f" at {place(assigned.site)}" if assigned.site else ""
-            return OptionOutcome.ASSIGNED_LATER, f"the program assigned {assigned.after} later{where}; that wins"
+            return OptionOutcome.ASSIGNED_LATER, f"the program assigned {_assigned_text(assigned)}; that wins"
         return OptionOutcome.MODULE_OPTION, f"an option of the module itself says {shown}; that wins"
     if moved:
         return OptionOutcome.MOVED, ""
@@ -4944,10 +4950,8 @@ def counted_loads(sample: Measured) -> dict[Gate, list[Load]]:
 
 def undecided_gates(report: Report, gates: Gates) -> str | None:
     """Why limits that seem to be kept cannot be vouched for, if so."""
-    gaps = [gap for gap in report.coverage.gaps if gap.reason not in HARMLESS_GAPS]
-    if not (gates.limits or gates.fail_on) or not gaps:
-        return None
-    return f"the gates cannot be vouched for: {gaps[0].reason.value} ({printable(gaps[0].detail, 160)})"
+    gaps = _deciding_gaps(report)
+    return f"the gates cannot be vouched for: {gaps[0]}" if gaps and (gates.limits or gates.fail_on) else None
 
 
 def regression_violation(comparison: Comparison, percent: float) -> Violation | None:
@@ -5649,9 +5653,8 @@ DIFFERS_ON_DEVICE = (
 
 def _lto_counts(block: Report) -> str:
     """LTO artifacts of the first sample, forward and adjoint, and of which builds."""
-    first = next(iter(complete_samples(block.samples)), None)
     told = []
-    for load in loads_of(first.cold) if first is not None else ():
+    for load in itertools.chain.from_iterable(process.loads for process in first_cold_processes(block)):
         if load.lto:
             adjoint = sum(artifact.adjoint for artifact in load.lto)
             spent = duration(math.fsum(artifact.ms for artifact in load.lto))
@@ -6750,8 +6753,7 @@ def _page_timelines(parent: ET.Element, report: Report) -> None:
     for number, (title, run) in enumerate(runs[:8]):
         shown = _add(section, "details", **({} if number else {"open": ""}))
         loads = sum(len(process.loads) for process in run.processes)
-        name = f"{title[0].upper()}{title[1:]}: {duration(run.wall_ms)}, {plural(loads, 'load')}"
-        _add(shown, "summary", name)
+        _add(shown, "summary", f"{title[0].upper()}{title[1:]}: {duration(run.wall_ms)}, {plural(loads, 'load')}")
         _timeline(_add(shown, "figure"), run)
     if len(runs) > 8:
         _add(section, "p", f"and {len(runs) - 8} more runs")
@@ -11798,13 +11800,8 @@ def reason_to_skip(lever: Lever, baseline: Report, known: dict[str, str] | None)
     if not builds:
         return "the program builds no module"
     processes = runs[0][0].processes
-    options = [
-        process.option_sets[load.option_set]
-        for process in processes
-        for load in process.loads
-        if load.is_build and load.option_set is not None
-    ]
-    values = [resolved[lever.name] for resolved in options if lever.name in resolved]
+    resolved = [options_of(process, load) for process in processes for load in process.loads if load.is_build]
+    values = [options[lever.name] for options in resolved if lever.name in options]
     if values and len(values) == len(builds) and all(shows_value(value, lever.value) for value in values):
         return f"every module has {lever.value} already"
     rule = SKIP_RULES.get(lever.name)
@@ -11863,9 +11860,9 @@ def ledger_row(
 
 def render_ledger(ledger: Ledger, style: TextFormat) -> str:
     """The text of `what-if`: the ledger, what was skipped, and how to take what helps; at most 120 lines."""
-    tried = [row for row in ledger.rows if row.comparison]
-    better = [row.lever.text for row in tried if row.comparison and row.comparison.verdict is Verdict.IMPROVED]
-    unsure = sum(row.comparison.verdict is Verdict.INCONCLUSIVE for row in tried if row.comparison)
+    tried = [(row, row.comparison) for row in ledger.rows if row.comparison]
+    better = [row.lever.text for row, comparison in tried if comparison.verdict is Verdict.IMPROVED]
+    unsure = sum(comparison.verdict is Verdict.INCONCLUSIVE for _, comparison in tried)
     asked = f"{plural(len(ledger.rows), 'lever')}, {len(tried)} measured, {plural(ledger.samples, 'sample')} an arm"
     head = f"{_listed(better, 8)} improved the cold start" if better else "none was shown to improve the cold start"
     more = f"; {unsure} inconclusive: take more samples, or a quieter machine" if unsure else ""
@@ -11879,7 +11876,7 @@ def render_ledger(ledger: Ledger, style: TextFormat) -> str:
         Table(
             "Ledger (medians in ms, before and after)",
             ("lever", "cold modules", "elapsed", "warm run", "n", "hashes moved", "launches", "output", "verdict"),
-            tuple(_ledger_cells(row.lever, row.comparison) for row in tried if row.comparison),
+            tuple(_ledger_cells(row.lever, comparison) for row, comparison in tried),
         ),
         Table(
             "Not measured",
@@ -11892,15 +11889,17 @@ def render_ledger(ledger: Ledger, style: TextFormat) -> str:
         Table(
             "Verdicts",
             ("lever", "why"),
-            tuple((row.lever.text, row.comparison.why) for row in tried if row.comparison),
+            tuple((row.lever.text, comparison.why) for row, comparison in tried),
             cell_limit=400,
         ),
-        _receipts_table([one for row in tried if row.comparison for one in row.comparison.receipts]),
+        _receipts_table([one for _, comparison in tried for one in comparison.receipts]),
         Table(
             "How to take a lever, and take it back",
             ("lever", "what"),
             tuple(
-                (row.lever.text if not index else "", line) for row in tried for index, line in enumerate(_advice(row))
+                (row.lever.text if not index else "", line)
+                for row, _ in tried
+                for index, line in enumerate(_advice(row))
             ),
             cell_limit=240,
         ),
@@ -11914,11 +11913,10 @@ def _ledger_cells(lever: Lever, comparison: Comparison) -> tuple[str, ...]:
     moved = "-"
     if found := comparison.identities:
         moved = f"{len(found.moved)} of {len((*found.moved, *found.same, *found.unknown))}"
-    elapsed = next((one for one in (Metric.COMPILE_ELAPSED, Metric.BUILD_SPAN) if one in comparison.deltas), None)
     return (
         lever.text,
         _before_after(comparison, Metric.COLD_MODULE),
-        _before_after(comparison, elapsed) if elapsed else "-",
+        _before_after(comparison, Metric.COMPILE_ELAPSED, Metric.BUILD_SPAN),
         _before_after(comparison, Metric.WARM_WALL),
         f"{comparison.n.baseline}, {comparison.n.candidate}",
         moved,
@@ -11928,8 +11926,9 @@ def _ledger_cells(lever: Lever, comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def _before_after(comparison: Comparison, metric: Metric) -> str:
-    delta = comparison.deltas.get(metric)
+def _before_after(comparison: Comparison, *metrics: Metric) -> str:
+    """The first of the figures that both reports have."""
+    delta = next((comparison.deltas[metric] for metric in metrics if metric in comparison.deltas), None)
     return f"{delta.baseline.median:,.0f} to {delta.candidate.median:,.0f}" if delta else "-"
 
 
@@ -11983,18 +11982,8 @@ class Measurement:
     stderr_tail: tuple[str, ...] = ()
 
     def report_options(self) -> Options:
-        """The options that a comparison must know."""
-        return Options(
-            samples=self.options.samples,
-            timeout_s=self.options.timeout_s,
-            env=self.options.env,
-            inherit_tmpdir=self.options.inherit_tmpdir,
-            expect_exit=self.options.expect_exit,
-            demo=self.options.demo,
-            set=self.options.set,
-            revision=self.options.revision,
-            varied=self.options.varied,
-        )
+        """The options that a comparison must know; they have the same names here."""
+        return Options(**{field.name: getattr(self.options, field.name) for field in dataclasses.fields(Options)})
 
     def report(self) -> Report:
         """The report of everything that is there."""
@@ -12329,10 +12318,6 @@ class Measurer:
 
     def sample(self, index: int) -> None:
         """Take one sample, counted from 1, and save what there is."""
-        self.take(index)
-        self.save(self.measurement.report())
-
-    def take(self, index: int) -> None:
         folder = SampleFolder(self.workspace, str(index))
         sample = Sample(index=index, complete=False, cold=None, warm=None, settle=None)
         self.measurement.samples.append(sample)
@@ -12350,6 +12335,7 @@ class Measurer:
             self.measurement.samples[-1] = dataclasses.replace(sample, complete=True)
         finally:
             folder.close()
+        self.save(self.measurement.report())
 
     def run(
         self, index: int, kind: RunKind, folder: SampleFolder, known: list[str]
@@ -12376,9 +12362,7 @@ class Measurer:
         folder.make()
         inject, records = folder.inject(kind, self.options.set, architecture)
         environment = folder.environment(self.base, self.options.inherit_tmpdir)
-        environment["PYTHONPATH"] = os.pathsep.join(
-            [inject] + ([environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else [])
-        )
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [inject, environment.get("PYTHONPATH")]))
         if kind in (RunKind.OFFLINE, RunKind.OFFLINE_WARM):
             environment["CUDA_VISIBLE_DEVICES"] = ""  # a prediction, also where there is a device
         before = user_cache_listing(self.base)
@@ -12491,9 +12475,8 @@ class Measurer:
         events = [event for process in read.processes for event in process.config_events]
         for event in events:
             if event.name in self.options.set:
-                where = f" at {place(event.site)}" if event.site else ""
                 given = f"--set {event.name}={self.options.set[event.name]}"
-                text = f"{given}: the program assigned {event.after} later{where}; that wins from there on"
+                text = f"{given}: the program assigned {_assigned_text(event)}; that wins from there on"
                 self.measurement.notices[Notice("set-overridden", text)] = None
         if self.options.set and not read.options_set and not read.options_refused:
             text = "--set had no effect: no recorded process imported a Warp that the recorder can hook"
@@ -12554,11 +12537,6 @@ main()
 '''
 
 
-def json_target(path: str | None) -> Callable[[Report], None]:
-    """Check that the report can be written, before anything is measured; returns the function that writes it."""
-    return file_target("--json", None if path == "-" else path, json_document)
-
-
 def file_target(option: str, path: str | None, render: Callable[[Report], str]) -> Callable[[Report], None]:
     """Check that the file of an option can be written, before anything is measured; returns the function that writes
     what `render` makes of a report."""
@@ -12582,7 +12560,7 @@ def file_target(option: str, path: str | None, render: Callable[[Report], str]) 
 
 
 def trace_target(path: str | None, saved_to: str | None) -> Callable[[Report], None]:
-    """As `json_target`, for --trace; `saved_to` is the file of --json."""
+    """As `file_target`, for --trace; `saved_to` is the file of --json."""
     if path == "-":
         raise InputError("--trace -: give a file name; report FILE --format trace writes a trace to standard output")
     if path is not None and saved_to not in (None, "-") and os.path.realpath(path) == os.path.realpath(saved_to):
@@ -12750,7 +12728,8 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
     """Measure, save after each sample, print; whatever ended it early is raised after that."""
     options = measure_options(arguments)
     gates = measure_gates(arguments)
-    save, save_trace = json_target(options.json), trace_target(arguments.trace, options.json)
+    save = file_target("--json", None if options.json == "-" else options.json, json_document)
+    save_trace = trace_target(arguments.trace, options.json)
     measurer = None
     violations: tuple[Violation, ...] = ()
     try:
@@ -13214,13 +13193,12 @@ def arm_options(arguments: argparse.Namespace) -> tuple[ArmOptions, ArmOptions]:
 
 def what_varies(baseline: ArmOptions, candidate: ArmOptions) -> tuple[Varied, ...]:
     """In what two arms differ."""
-    trees = (baseline.directory, baseline.revision) != (candidate.directory, candidate.revision)
-    pairs = (
-        (Varied.TREE, trees),
-        (Varied.ENV, baseline.env != candidate.env),
-        (Varied.SET, baseline.set != candidate.set),
-    )
-    return tuple(varied for varied, differs in pairs if differs)
+    differs = {
+        Varied.TREE: (baseline.directory, baseline.revision) != (candidate.directory, candidate.revision),
+        Varied.ENV: baseline.env != candidate.env,
+        Varied.SET: baseline.set != candidate.set,
+    }
+    return tuple(varied for varied in differs if differs[varied])
 
 
 def prepare_arm(
@@ -13255,7 +13233,10 @@ def json_targets(folder: str | None, names: Sequence[str]) -> list[Callable[[Rep
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise InputError(f"--json-dir {folder}: {error.strerror}; give a writable directory") from None
-    return [json_target(os.path.join(os.path.abspath(folder), f"{name}.json")) for name in names]
+    return [
+        file_target("--json-dir", os.path.join(os.path.abspath(folder), f"{name}.json"), json_document)
+        for name in names
+    ]
 
 
 def command_ab(arguments: argparse.Namespace) -> ExitCode:
