@@ -3463,6 +3463,7 @@ class Evidence:
     exact: Exact
     pairs: dict[Metric, tuple[Timed, Timed]]
     decided_by: DecidedBy
+    output: OutputChange
 
 
 def compare_reports(
@@ -3493,8 +3494,12 @@ def compare_reports(
 
 def complete_runs(report: Report) -> list[tuple[Run, Run]]:
     """The cold and the concluding warm run of every complete sample."""
-    runs = ((sample.cold, sample.concluding_warm) for sample in report.samples if sample.complete)
-    return [(cold, warm) for cold, warm in runs if cold is not None and warm is not None]
+    return [(sample.cold, sample.warm) for sample in complete_samples(report.samples)]
+
+
+def first_cold_processes(report: Report) -> tuple[Process, ...]:
+    """The processes of the first complete sample's cold run; none where no sample is complete."""
+    return next((sample.cold.processes for sample in complete_samples(report.samples)), ())
 
 
 def _comparison(
@@ -3533,7 +3538,7 @@ def _comparison(
         differences=differences,
         varied=varied,
         receipts=option_receipts(baseline, candidate, evidence.identities) if evidence else (),
-        output=compare_output(baseline, candidate) if evidence else None,
+        output=evidence.output if evidence else None,
         baseline=arms[0],
         candidate=arms[1],
         warnings=comparison_warnings(baseline, candidate, ruling, evidence),
@@ -3588,40 +3593,35 @@ class ModuleOptions:
 def option_changes(baseline: Report, candidate: Report) -> OptionChanges:
     """Options of modules that both reports have: which differ, and which the candidate assigned in vain."""
     before, after = _module_options(baseline), _module_options(candidate)
-    arrived = [
-        OptionChange(
-            option,
-            *place_,
-            baseline=tuple(before[place_].values.get(option, ())),
-            candidate=tuple(after[place_].values.get(option, ())),
-            hash_moved=set(before[place_].hashes) != set(after[place_].hashes),
-        )
-        for place_ in before
-        if place_ in after and before[place_].values and after[place_].values
-        for option in sorted(before[place_].values.keys() | after[place_].values.keys())
-        if set(before[place_].values.get(option, ())) != set(after[place_].values.get(option, ()))
-    ]
-    missed: dict[MissedOption, None] = {}
-    for measured in complete_samples(candidate.samples)[:1]:
-        for load in loads_of(measured.cold):
-            for option in load.unreached:
-                values = (option.module_value, option.config_value)
-                missed[MissedOption(option.name, load.name, load.device, load.block_dim, *values)] = None
+    arrived = []
+    for key, old in before.items():
+        new = after.get(key, ModuleOptions())
+        for option in sorted(old.values.keys() | new.values.keys()) if old.values and new.values else ():
+            values = tuple(old.values.get(option, ())), tuple(new.values.get(option, ()))
+            if set(values[0]) != set(values[1]):
+                moved = set(old.hashes) != set(new.hashes)
+                arrived.append(OptionChange(option, *key, *values, hash_moved=moved))
+    missed = dict.fromkeys(
+        MissedOption(late.name, load.name, load.device, load.block_dim, late.module_value, late.config_value)
+        for process in first_cold_processes(candidate)
+        for load in process.loads
+        if load.kind is not LoadKind.OFFLINE
+        for late in load.unreached
+    )
     return OptionChanges(tuple(arrived), tuple(missed))
 
 
 def _module_options(report: Report) -> dict[Place, ModuleOptions]:
     """By name, device and block_dim, from the cold run of the first complete sample."""
     found: dict[Place, ModuleOptions] = {}
-    for measured in complete_samples(report.samples)[:1]:
-        for process in measured.cold.processes:
-            for load in process.loads:
-                module = found.setdefault((load.name, load.device, load.block_dim), ModuleOptions())
-                module.hashes[load.hash] = None
-                for name, value in options_of(process, load).items():
-                    values = module.values.setdefault(name, {})
-                    values.pop(value, None)
-                    values[value] = None
+    for process in first_cold_processes(report):
+        for load in process.loads:
+            module = found.setdefault((load.name, load.device, load.block_dim), ModuleOptions())
+            module.hashes[load.hash] = None
+            for name, value in options_of(process, load).items():
+                values = module.values.setdefault(name, {})
+                values.pop(value, None)
+                values[value] = None
     return found
 
 
@@ -3717,15 +3717,18 @@ def _rule_on_samples(baseline: Report, candidate: Report) -> Ruling | None:
     return Ruling(Verdict.INVALID, VerdictReason.NO_COMPLETE_SAMPLE, why)
 
 
+def _deciding_gaps(report: Report) -> list[str]:
+    """The gaps that could hide loads or launches, in words."""
+    gaps = (gap for gap in report.coverage.gaps if gap.reason not in HARMLESS_GAPS)
+    return [f"{gap.reason.value} ({printable(gap.detail, 160)})" for gap in gaps]
+
+
 def _rule_on_coverage(baseline: Report, candidate: Report) -> Ruling | None:
     for name, report in (("baseline", baseline), ("candidate", candidate)):
-        gaps = [gap for gap in report.coverage.gaps if gap.reason not in HARMLESS_GAPS]
-        if gaps:
+        if gaps := _deciding_gaps(report):
             more = f" and {len(gaps) - 1} more" if len(gaps) > 1 else ""
-            why = (
-                f"the recorder could not see everything in the {name}: {gaps[0].reason.value}"
-                f" ({printable(gaps[0].detail, 160)}){more}; loads or launches may be missing"
-            )
+            seen = f"the recorder could not see everything in the {name}: {gaps[0]}{more}"
+            why = f"{seen}; loads or launches may be missing"
             return Ruling(Verdict.UNVERIFIED, VerdictReason.COVERAGE_GAP, why)
         runs = itertools.chain.from_iterable(complete_runs(report))
         launches = [process.launches for run in runs for process in run.processes]
@@ -4073,7 +4076,7 @@ def _first_divergence(kind: RunKind, process: UnequalProcess) -> Divergence:
     before = process.left_baseline[0] if process.left_baseline else None
     after = process.left_candidate[0] if process.left_candidate else None
     first = before or after
-    place = Divergence(kind, process.path, first.position if first else 0, None, None, None)
+    whole = Divergence(kind, process.path, first.position if first else 0, None, None, None)
     pairs = itertools.zip_longest(_numbered_chunks(before), _numbered_chunks(after), fillvalue=(array("I"), array("I")))
     start = 0
     for (ids, numbers), (other_ids, other_numbers) in pairs:
@@ -4082,13 +4085,13 @@ def _first_divergence(kind: RunKind, process: UnequalProcess) -> Divergence:
             shorter = min(len(numbers), len(other_numbers))
             index = next((index for index, (one, other) in enumerate(both) if one != other), shorter)
             return dataclasses.replace(
-                place,
+                whole,
                 index=start + index,
                 baseline=launch_view(before.launches, ids[index]) if before and index < len(ids) else None,
                 candidate=launch_view(after.launches, other_ids[index]) if after and index < len(other_ids) else None,
             )
         start += len(numbers)
-    return place
+    return whole
 
 
 def _numbered_chunks(thread: Thread | None) -> Iterator[tuple[array[int], array[int]]]:
@@ -4107,7 +4110,7 @@ def judge_topology(baseline: Report, candidate: Report) -> tuple[Topology, Rulin
     reader = LaunchNumbering()
     arms = {"baseline": _read_launches(reader, "baseline", baseline)}
     arms["candidate"] = _read_launches(reader, "candidate", candidate)
-    before, after = (sum(p.launches.count for p in complete_runs(r)[0][0].processes) for r in (baseline, candidate))
+    before, after = (sum(p.launches.count for p in first_cold_processes(r)) for r in (baseline, candidate))
     topology = Topology(None, None, before, after, None, ())
     orders = []
     for name, runs in arms.items():
@@ -4153,16 +4156,16 @@ def _match_samples(
     )
 
 
-def _divergence_text(place: Divergence, baseline: str, candidate: str) -> str:
+def _divergence_text(found: Divergence, baseline: str, candidate: str) -> str:
     """What differs first, in one clause."""
-    where = f"process {place.process}, {place.run.value} run"
-    if place.index is None:
+    where = f"process {found.process}, {found.run.value} run"
+    if found.index is None:
         return f"the order of launches differs behind the first {FIRST_LAUNCHES_KEPT:,} ({where})"
     sides = (
-        f"{baseline} {_launch_text(place.baseline)}, {candidate} {_launch_text(place.candidate)}"
-        f"{_differing_parts(place.baseline, place.candidate)}"
+        f"{baseline} {_launch_text(found.baseline)}, {candidate} {_launch_text(found.candidate)}"
+        f"{_differing_parts(found.baseline, found.candidate)}"
     )
-    return f"launch {place.index + 1} differs ({where}): {sides}"
+    return f"launch {found.index + 1} differs ({where}): {sides}"
 
 
 def _launch_text(view: LaunchView | None) -> str:
@@ -4244,6 +4247,7 @@ def gather_evidence(baseline: Report, candidate: Report, topology: Topology) -> 
         exact=sum_up(facts),
         pairs=pairs,
         decided_by=choose_measure(baseline, candidate, facts, pairs),
+        output=compare_output(baseline, candidate),
     )
 
 
@@ -4482,11 +4486,8 @@ def _reason_text(reason: VerdictReason, before: Timed, after: Timed, weighed: Ti
     """The clause that says what the samples make of the change."""
     band = f"{weighed.band:,.1f} ms"
     arms = f"{len(before.values)} against {len(after.values)} samples"
-    odds = (
-        f"{arms}, p = {weighed.p}"
-        if weighed.p is None or weighed.p.denominator <= 1000
-        else (f"{arms}, p = {float(weighed.p):.2g}")
-    )
+    p = weighed.p if weighed.p is None or weighed.p.denominator <= 1000 else f"{float(weighed.p):.2g}"
+    odds = f"{arms}, p = {p}"
     more = (
         f"about {weighed.needed} samples an arm may settle it"
         if weighed.needed
@@ -4589,9 +4590,9 @@ def _evidence_warnings(baseline: Report, candidate: Report, ruling: Ruling, evid
             " have changed between them; measure both again, interleaved"
         )
         notices.append(Notice("machine-moved", text))
-    output = compare_output(baseline, candidate)
-    if output.state is OutputState.DIFFERS:
-        text = f"the program prints something else in the candidate, {output_place(output)}: numerics may have moved"
+    if evidence.output.state is OutputState.DIFFERS:
+        where = output_place(evidence.output)
+        text = f"the program prints something else in the candidate, {where}: numerics may have moved"
         notices.append(Notice("output-differs", text))
     return notices
 
@@ -4602,17 +4603,10 @@ def _evidence_warnings(baseline: Report, candidate: Report, ruling: Ruling, evid
 def compare_output(baseline: Report, candidate: Report) -> OutputChange:
     """Hold the standard output of both reports against each other; both must have a complete sample."""
     arms = [complete_runs(report) for report in (baseline, candidate)]
-    for position in (0, 1):
-        for runs in arms:
-            for pair in runs[1:]:
-                change = _output_change(OutputState.VARIES, runs[0][position], pair[position])
-                if change is not None:
-                    return change
-    for position in (0, 1):
-        change = _output_change(OutputState.DIFFERS, arms[0][0][position], arms[1][0][position])
-        if change is not None:
-            return change
-    return OutputChange(OutputState.SAME, None, None)
+    pairs = [(OutputState.VARIES, runs[0][i], other[i]) for i in (0, 1) for runs in arms for other in runs[1:]]
+    pairs += [(OutputState.DIFFERS, arms[0][0][i], arms[1][0][i]) for i in (0, 1)]
+    changes = (_output_change(*pair) for pair in pairs)
+    return next((change for change in changes if change), OutputChange(OutputState.SAME, None, None))
 
 
 def _output_change(state: OutputState, one: Run, other: Run) -> OutputChange | None:
@@ -4661,13 +4655,13 @@ def option_receipts(baseline: Report, candidate: Report, changes: IdentityChange
 def _late_assignment(report: Report, name: str) -> ConfigEvent | None:
     """The program's own last assignment of an option."""
     events = [
-        event
-        for run, _ in complete_runs(report)[:1]
-        for process in run.processes
-        for event in process.config_events
-        if event.name == name
+        event for process in first_cold_processes(report) for event in process.config_events if event.name == name
     ]
     return events[-1] if events else None
+
+
+def _assigned_text(event: ConfigEvent) -> str:
+    return f"{event.after} later{f' at {place(event.site)}' if event.site else ''}"
 
 
 def shows_value(shown: str, text: str) -> bool:
@@ -4687,8 +4681,7 @@ def _option_outcome(
     shown = after.last(name)
     if value is not None and shown is not None and not shows_value(shown, value):
         if assigned is not None and shown == assigned.after:
-            where = f" at {place(assigned.site)}" if assigned.site else ""
-            return OptionOutcome.ASSIGNED_LATER, f"the program assigned {assigned.after} later{where}; that wins"
+            return OptionOutcome.ASSIGNED_LATER, f"the program assigned {_assigned_text(assigned)}; that wins"
         return OptionOutcome.MODULE_OPTION, f"an option of the module itself says {shown}; that wins"
     if moved:
         return OptionOutcome.MOVED, ""
@@ -4808,21 +4801,18 @@ def counted_loads(sample: Measured) -> dict[Gate, list[Load]]:
 
 def undecided_gates(report: Report, gates: Gates) -> str | None:
     """Why limits that seem to be kept cannot be vouched for, if so."""
-    gaps = [gap for gap in report.coverage.gaps if gap.reason not in HARMLESS_GAPS]
-    if not (gates.limits or gates.fail_on) or not gaps:
-        return None
-    return f"the gates cannot be vouched for: {gaps[0].reason.value} ({printable(gaps[0].detail, 160)})"
+    gaps = _deciding_gaps(report)
+    return f"the gates cannot be vouched for: {gaps[0]}" if gaps and (gates.limits or gates.fail_on) else None
 
 
 def regression_violation(comparison: Comparison, percent: float) -> Violation | None:
     """Whether the deciding time rose by more than `percent`, and the samples support it."""
-    delta = comparison.deltas.get(comparison.metric) if comparison.metric else None
-    if comparison.verdict is not Verdict.REGRESSED or delta is None:
+    if comparison.verdict is not Verdict.REGRESSED or comparison.metric is None:
         return None
+    delta, metric = comparison.deltas[comparison.metric], comparison.metric.value
     if delta.percent is not None and delta.percent <= percent:
         return None
     rise = f"{delta.change:+,.1f} ms" if delta.percent is None else f"{delta.percent:+,.1f} %"
-    metric = comparison.metric.value if comparison.metric else ""
     values = "; ".join(
         f"{name} {', '.join(f'{value:,.1f}' for value in figure.values[:12])} ms"
         for name, figure in (("baseline", delta.baseline), ("candidate", delta.candidate))
@@ -4832,10 +4822,10 @@ def regression_violation(comparison: Comparison, percent: float) -> Violation | 
 
 def undecided_regression(comparison: Comparison, percent: float) -> str | None:
     """Why it cannot be told whether the limit is kept, where the medians say that it is not but the samples do not."""
-    delta = comparison.deltas.get(comparison.metric) if comparison.metric else None
-    if comparison.verdict is not Verdict.INCONCLUSIVE or delta is None or not delta.outside_band:
+    if comparison.verdict is not Verdict.INCONCLUSIVE or comparison.metric is None:
         return None
-    if delta.percent is None or delta.percent <= percent:
+    delta = comparison.deltas[comparison.metric]
+    if not delta.outside_band or delta.percent is None or delta.percent <= percent:
         return None
     return f"--max-regression {percent:g} cannot be decided: {comparison.why}"
 
@@ -4847,7 +4837,7 @@ def undecided_regression(comparison: Comparison, percent: float) -> str | None:
 TEXT_LINES = 120
 TEXT_CHARACTERS = 10_000
 
-# --- Rendering of `parse` ---
+# A log: what `parse` says
 
 _LOG_TABLE_ROWS = 40
 _LOG_FLAG_ROWS = 8
@@ -5020,8 +5010,7 @@ def _log_row(digits: str, device: str, block_dim: int | None, name: str, builds:
     )
 
 
-# --- End of the rendering of `parse` ---
-
+# A report as text
 
 WIDTH = 116
 SMALL_SHARE = 0.10
@@ -5060,8 +5049,8 @@ def _report_lines(
         _subject_lines(report),
         _finding_lines(report, rows),
         _figure_lines(report),
-        _module_lines(report, rows),
-        _process_lines(report, rows),
+        _bare_table(_module_table(report), rows, "rows"),
+        _bare_table(_process_table(report), rows, "processes"),
         _cache_event_lines(report, rows),
         _warning_lines(report.warnings, rows),
         *(_offline_lines(report, device, rows) for device in report.offline),
@@ -5081,20 +5070,41 @@ def with_mad(figure: Timed) -> str:
     return f"{median} ({f'MAD {mad}, ' if n > 1 else ''}n={n})"
 
 
-def table(header: Sequence[str], align: str, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Aligned columns, `align` holds an `l` or `r` for each; the first one gives way where the width is too small."""
-    cells = [[printable(cell) for cell in row] for row in (header, *rows)]
+_NUMBER = re.compile(r"[-+]?[\d,]+(\.\d+)?( %| ms)?|-|")
+
+
+def numeric_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
+    """Which columns hold numbers; the first one names the row."""
+    return [index > 0 and all(map(_NUMBER.fullmatch, column)) for index, column in enumerate(zip(*rows, strict=True))]
+
+
+def grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """Aligned columns, numbers to the right; the first one names the row, and gives way where `width` is too small."""
+    cells = [[printable(cell) for cell in row] for row in (columns, *rows)]
+    right = numeric_columns(rows)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    widths[0] = max(12, min(widths[0], WIDTH - sum(widths[1:]) - 2 * len(widths)))
+    if width is not None:
+        widths[0] = min(widths[0], max(12, width - sum(widths[1:]) - 2 * len(widths)))
     lines = []
-    for row in cells:
-        row[0] = shortened(row[0], widths[0])
+    for first, *others in cells:
+        row = (shortened(first, widths[0]), *others)
         aligned = [
-            cell.rjust(width) if side == "r" else cell.ljust(width)
-            for cell, width, side in zip(row, widths, align, strict=True)
+            cell.rjust(size) if side else cell.ljust(size) for cell, size, side in zip(row, widths, right, strict=True)
         ]
         lines.append("  " + "  ".join(aligned).rstrip())
     return lines
+
+
+def _bare_table(table: Table, rows: int, noun: str) -> list[str]:
+    """A table without a title line: its first column says what it lists."""
+    shown, more = _shown(table.rows, rows, noun)
+    return [*grid((table.columns[0].upper(), *table.columns[1:]), shown, WIDTH), *more] if shown else []
+
+
+def _timed_cells(figure: Timed) -> tuple[str, str, str]:
+    """A median in milliseconds, its deviation and the number of values, as cells."""
+    n = len(figure.values)
+    return f"{figure.median:,.1f}", f"{figure.mad:,.1f}" if n > 1 else "-", str(n)
 
 
 def _wrapped(text: str, indent: str, most: int) -> list[str]:
@@ -5163,12 +5173,13 @@ def _failure_lines(report: Report, rows: int, stderr_tail: Sequence[str]) -> lis
 
 
 def _coverage_lines(report: Report, rows: int) -> list[str]:
+    """What was seen, and what was not; the first line says which."""
     coverage = report.coverage
     if coverage.gaps:
-        shown, more = _shown(coverage.gaps, rows, "gaps")
+        shown, more = _shown(_gap_texts(report), rows, "gaps")
         return [
             f"NOT EVERYTHING WAS SEEN ({plural(len(coverage.gaps), 'gap')}): counts and times may be too low.",
-            *(f"  - {gap.reason.value}{f' (pid {gap.pid})' if gap.pid else ''}: {gap.detail}" for gap in shown),
+            *(f"  - {text}" for text in shown),
             *more,
         ]
     if report.summary is None:
@@ -5178,6 +5189,10 @@ def _coverage_lines(report: Report, rows: int) -> list[str]:
     used = f"{coverage.used_warp} of them used Warp" if coverage.processes > 1 else "Warp was used"
     used = used if coverage.used_warp else "none used Warp"
     return [f"Nothing went unseen: {plural(coverage.processes, 'process', 'processes')}, {used}{ends}."]
+
+
+def _gap_texts(report: Report) -> list[str]:
+    return [f"{gap.reason.value}{f' (pid {gap.pid})' if gap.pid else ''}: {gap.detail}" for gap in report.coverage.gaps]
 
 
 def _subject_lines(report: Report) -> list[str]:
@@ -5203,11 +5218,8 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
     if report.summary is None:
         return []
     avoidable = [finding.avoidable_ms for finding in report.findings if finding.avoidable_ms is not None]
-    redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
     saved = f"; {duration(math.fsum(avoidable))} of the module time is avoidable" if avoidable else ""
-    lines = [f"FINDINGS  {redundant} redundant, {plural(len(report.findings) - redundant, 'hint')}{saved}"]
-    if not redundant:
-        lines += _no_redundant_builds(report)
+    lines = [f"FINDINGS  {_finding_counts(report)}{saved}", *_no_redundant_builds(report)]
     shown, more = _shown(report.findings, max(2, rows // 2), "findings")
     for number, finding in enumerate(shown, 1):
         known = f", avoidable {duration(finding.avoidable_ms)}" if finding.avoidable_ms is not None else ""
@@ -5225,8 +5237,15 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
     return lines + more
 
 
+def _finding_counts(report: Report) -> str:
+    redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
+    return f"{redundant} redundant, {plural(len(report.findings) - redundant, 'hint')}"
+
+
 def _no_redundant_builds(report: Report) -> list[str]:
-    """That nothing redundant was found, and what this does not rule out."""
+    """Where nothing redundant was found, that, and what it does not rule out."""
+    if any(finding.kind is FindingKind.REDUNDANT for finding in report.findings):
+        return []
     seen = " in what was seen" if report.coverage.gaps else ""
     loads = [load for sample in complete_samples(report.samples) for load in loads_of(sample.cold)]
     open_questions = ["what the gaps above hide"] if report.coverage.gaps else []
@@ -5279,28 +5298,20 @@ def _figure_lines(report: Report) -> list[str]:
         ),
         f"{'at least ' if summary.graph_replays_unknown else ''}{plural(summary.launches, 'launch', 'launches')}",
     ]
-    rows = [
-        [
-            name,
-            f"{figure.median:,.1f}",
-            f"{figure.mad:,.1f}" if len(figure.values) > 1 else "-",
-            f"{len(figure.values)}",
-        ]
-        for name, figure in _timed_rows(report, summary)
-    ]
     partial = _parts_unknown(report)
+    times = _timed_table(report, summary)
     return [
         *_wrapped("COUNTS  " + ", ".join(counts), "", 3),
         "",
         "TIMES",
-        *table(["", "median ms", "MAD", "n"], "lrrr", rows),
+        *grid(times.columns, times.rows, WIDTH),
         *([f"  The parts of {partial} are not known and not in the rows below the sum."] if partial else []),
         *_header_lines(report),
         *_where_it_goes(report),
     ]
 
 
-def _timed_rows(report: Report, summary: Summary) -> list[tuple[str, Timed]]:
+def _timed_table(report: Report, summary: Summary) -> Table:
     """The times of a report by name, a part indented below its whole; those that are zero are left out."""
     times: list[tuple[str, Timed | None]] = [
         ("cold wall", summary.cold_wall_ms),
@@ -5319,7 +5330,8 @@ def _timed_rows(report: Report, summary: Summary) -> list[tuple[str, Timed]]:
         ("loads that failed", summary.error_ms),
         ("warm loads, sum of Warp's timers", summary.warm_module_ms),
     ]
-    return [(name, figure) for name, figure in times if figure and any(figure.values)]
+    rows = tuple((name, *_timed_cells(figure)) for name, figure in times if figure and any(figure.values))
+    return Table("Times", ("", "median ms", "MAD", "n"), rows)
 
 
 def _phase_of_builds(report: Report, part: Callable[[Phases], float]) -> Timed | None:
@@ -5336,8 +5348,7 @@ def _header_lines(report: Report) -> list[str]:
     headers = [
         f"{duration(load.phases.header_ms)} on thread {load.thread} of process {process.path}"
         f" for {load.device}{_at_dim(load.block_dim)}"
-        for sample in complete_samples(report.samples)[:1]
-        for process in sample.cold.processes
+        for process in first_cold_processes(report)
         for load in process.loads
         if load.is_build and load.phases and load.phases.header_ms
     ]
@@ -5351,19 +5362,12 @@ def _parts_unknown(report: Report) -> str:
 
 
 def _where_it_goes(report: Report) -> list[str]:
-    found = _first_with_warp(report)
-    if found is None:
-        return []
-    where = ", ".join(f"{name} {duration(ms)}" for name, ms in _process_parts(found[1]))
-    return _wrapped(f"Process {found[0].path} in the first cold run: {where}.", "  ", 2)
-
-
-def _first_with_warp(report: Report) -> tuple[Process, ProcessPhases] | None:
-    """The first process of the first complete cold run that used Warp, and where its time went."""
-    for process in (process for sample in complete_samples(report.samples)[:1] for process in sample.cold.processes):
+    """The parts of the first process of the first complete cold run that used Warp."""
+    for process in first_cold_processes(report):
         if process.phases and process.warp:
-            return process, process.phases
-    return None
+            where = ", ".join(f"{name} {duration(ms)}" for name, ms in _process_parts(process.phases))
+            return _wrapped(f"Process {process.path} in the first cold run: {where}.", "  ", 2)
+    return []
 
 
 def _process_parts(phases: ProcessPhases) -> list[tuple[str, float]]:
@@ -5378,22 +5382,19 @@ def _process_parts(phases: ProcessPhases) -> list[tuple[str, float]]:
     ]
 
 
-MODULE_COLUMNS = ("hash", "device", "block_dim", "cold", "warm", "ms", "MAD", "n", "source B", "launches")
+def _module_table(report: Report) -> Table:
+    columns = ("module", "hash", "device", "block_dim", "cold", "warm", "ms", "MAD", "n", "source B", "launches")
+    return Table("Modules", columns, tuple(cells for cells, _ in _module_rows(report)))
 
 
-def _module_lines(report: Report, rows: int) -> list[str]:
-    shown, more = _shown([cells for cells, _ in _module_rows(report)], rows, "rows")
-    return [*table(["MODULE", *MODULE_COLUMNS], "llllllrrrrr", shown), *more] if shown else []
-
-
-def _module_rows(report: Report) -> list[tuple[list[str], list[IdentityRecord]]]:
+def _module_rows(report: Report) -> list[tuple[tuple[str, ...], list[IdentityRecord]]]:
     """A row an identity, dearest module first; kernels of a factory, and many hashes of one module, share a row."""
     families: dict[tuple[str, str, int | None], list[IdentityRecord]] = {}
     for record in report.identities:
         families.setdefault((family(record.name), record.device, record.block_dim), []).append(record)
     totals = _family_times(report)
     cost: dict[str, float] = {}
-    found: list[tuple[str, list[str], list[IdentityRecord]]] = []
+    found: list[tuple[str, tuple[str, ...], list[IdentityRecord]]] = []
     for key, records in families.items():
         cost[key[0]] = cost.get(key[0], 0.0) + math.fsum(record.ms.median for record in records)
         names = len({record.name for record in records})
@@ -5409,20 +5410,19 @@ def _module_rows(report: Report) -> list[tuple[list[str], list[IdentityRecord]]]
     return [(cells, records) for _, cells, records in found]
 
 
-def _module_cells(name: str, shown_hash: str, records: Sequence[IdentityRecord], ms: Timed | None) -> list[str]:
+def _module_cells(name: str, shown_hash: str, records: Sequence[IdentityRecord], ms: Timed | None) -> tuple[str, ...]:
     first = records[0]
-    timing = [f"{ms.median:,.1f}", f"{ms.mad:,.1f}" if len(ms.values) > 1 else "-", f"{len(ms.values)}"] if ms else None
-    return [
+    return (
         name,
         shown_hash,
         first.device,
         "-" if first.block_dim is None else str(first.block_dim),
         _statuses(record.cold for record in records),
         _statuses(record.warm for record in records),
-        *(timing or ["-", "-", "-"]),
+        *(_timed_cells(ms) if ms else "---"),
         f"{sum(record.generated_source_bytes for record in records):,}",
         f"{sum(record.launches for record in records):,}",
-    ]
+    )
 
 
 def _statuses(counts: Iterable[dict[str, int]]) -> str:
@@ -5490,7 +5490,7 @@ def _offline_lines(report: Report, device: str, rows: int) -> list[str]:
     return [
         *lines,
         *_finding_lines(block, max(2, rows // 2)),
-        *_module_lines(block, rows),
+        *_bare_table(_module_table(block), rows, "rows"),
         *_warning_lines(block.warnings, rows),
         *(f"  not seen: {gap.detail}" for gap in block.coverage.gaps[:rows]),
     ]
@@ -5504,9 +5504,8 @@ DIFFERS_ON_DEVICE = (
 
 def _lto_counts(block: Report) -> str:
     """LTO artifacts of the first sample, forward and adjoint, and of which builds."""
-    first = next(iter(complete_samples(block.samples)), None)
     told = []
-    for load in loads_of(first.cold) if first is not None else ():
+    for load in itertools.chain.from_iterable(process.loads for process in first_cold_processes(block)):
         if load.lto:
             adjoint = sum(artifact.adjoint for artifact in load.lto)
             spent = duration(math.fsum(artifact.ms for artifact in load.lto))
@@ -5515,25 +5514,15 @@ def _lto_counts(block: Report) -> str:
     return _listed(told, 4)
 
 
-PROCESS_COLUMNS = ("path", "start", "end", "Warp", "loads", "builds", "ms", "launches")
-
-
-def _process_lines(report: Report, rows: int) -> list[str]:
-    shown, more = _shown(_process_rows(report), rows, "processes")
-    return [*table(["PROCESS", *PROCESS_COLUMNS], "lllllrrrr", shown), *more] if shown else []
-
-
-def _process_rows(report: Report) -> list[list[str]]:
+def _process_table(report: Report) -> Table:
     """The processes of the cold run that the counts come from, where there is more than one."""
-    processes = [process for sample in complete_samples(report.samples)[:1] for process in sample.cold.processes]
-    if len(processes) < 2:
-        return []
-    cells = []
-    for process in processes:
+    processes = first_cold_processes(report)
+    rows = []
+    for process in processes if len(processes) > 1 else ():
         code = "" if process.exit_code is None else f" {process.exit_code}"
         ended = "not recorded" if process.end is ProcessEnd.UNRECORDED else process.end.value + code
-        cells.append(
-            [
+        rows.append(
+            (
                 printable(" ".join(process.argv), 44),
                 process.path,
                 process.how,
@@ -5543,20 +5532,25 @@ def _process_rows(report: Report) -> list[list[str]]:
                 f"{sum(load.is_build for load in process.loads):,}",
                 f"{math.fsum(load.ms for load in process.loads):,.1f}",
                 f"{process.launches.count:,}",
-            ]
+            )
         )
-    return cells
+    columns = ("process", "path", "start", "end", "Warp", "loads", "builds", "ms", "launches")
+    return Table("Processes", columns, tuple(rows))
 
 
 def _cache_event_lines(report: Report, rows: int) -> list[str]:
+    shown, more = _shown(_cache_event_texts(report), rows, "kinds of cache event")
+    return ["WHAT THE PROGRAM DID TO ITS CACHES", *(f"  - {text}" for text in shown), *more] if shown else []
+
+
+def _cache_event_texts(report: Report) -> list[str]:
+    """What the program did to its caches in the first complete sample; each kind of event once."""
     events: collections.Counter[str] = collections.Counter()
     for sample in complete_samples(report.samples)[:1]:
         for run in (sample.cold, sample.warm):
             for event in (event for process in run.processes for event in process.cache_events):
                 events[f"{run.kind.value} run: {_from_here(_event_line(event), report)}"] += 1
-    shown, more = _shown(list(events.items()), rows, "kinds of cache event")
-    lines = [f"  - {line}{f', {count:,} times' if count > 1 else ''}" for line, count in shown]
-    return ["WHAT THE PROGRAM DID TO ITS CACHES", *lines, *more] if lines else []
+    return [text if count == 1 else f"{text}, {count:,} times" for text, count in events.items()]
 
 
 def _warning_lines(warnings: Sequence[Notice], rows: int) -> list[str]:
@@ -5565,7 +5559,7 @@ def _warning_lines(warnings: Sequence[Notice], rows: int) -> list[str]:
     return ["WARNINGS", *lines, *more] if lines else []
 
 
-# Rendering of a comparison
+# A comparison as text or Markdown
 
 MAX_TABLE_ROWS = 12
 MAX_CELL_CHARACTERS = 60
@@ -5621,11 +5615,14 @@ def render_comparison(
         lines = [f"**{comparison.verdict.value.upper()}**{by}: {markdown_text(why)}"]
     else:
         lines = [f"{comparison.verdict.value.upper()}{by}: {why}"]
-    for table in (_violations_table(violations), *_comparison_tables(comparison)):
-        if not table.rows:
-            continue
-        lines += ["", *_render_table(table, style)]
-    return bounded_text(lines)
+    return bounded_text(
+        [*lines, *_table_lines((_violations_table(violations), *_comparison_tables(comparison)), style)]
+    )
+
+
+def _table_lines(tables: Iterable[Table], style: TextFormat) -> list[str]:
+    """The tables that have rows, an empty line before each."""
+    return [line for table in tables if table.rows for line in ("", *_render_table(table, style))]
 
 
 def _render_table(table: Table, style: TextFormat) -> list[str]:
@@ -5636,33 +5633,16 @@ def _render_table(table: Table, style: TextFormat) -> list[str]:
     if style is TextFormat.MARKDOWN:
         cells = [[markdown_text(cell) for cell in row] for row in (table.columns, *rows)]
         separator = ["---"] * len(table.columns)
-        grid = [f"| {' | '.join(row)} |" for row in (cells[0], separator, *cells[1:])]
-        return [f"### {markdown_text(table.title)}", "", *grid, *(["", *more] if more else [])]
-    widths = [max(len(row[index]) for row in (table.columns, *rows)) for index in range(len(table.columns))]
-    lines = [table.title]
-    for row in (table.columns, *rows):
-        padded = [
-            cell.rjust(width) if index and _looks_numeric(rows, index) else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append(f"  {'  '.join(padded)}".rstrip())
-    return lines + [f"  {line}" for line in more]
-
-
-def _looks_numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
-    return all(row[column][:1] in "+-0123456789" for row in rows)
+        lines = [f"| {' | '.join(row)} |" for row in (cells[0], separator, *cells[1:])]
+        return [f"### {markdown_text(table.title)}", "", *lines, *(["", *more] if more else [])]
+    return [table.title, *grid(table.columns, rows), *(f"  {line}" for line in more)]
 
 
 def _comparison_tables(comparison: Comparison) -> list[Table]:
-    """The tables in the order of what a reader asks next; empty ones are left out."""
-    tables = [
+    """The tables in the order of what a reader asks next."""
+    return [
         _arms_table(comparison),
-        Table(
-            "Warnings",
-            ("name", "what"),
-            tuple((notice.name, notice.text) for notice in comparison.warnings),
-            cell_limit=300,
-        ),
+        _warnings_table(comparison.warnings),
         Table(
             "Differences of the set-up",
             ("what", "baseline", "candidate", ""),
@@ -5689,7 +5669,10 @@ def _comparison_tables(comparison: Comparison) -> list[Table]:
             ),
         ),
     ]
-    return [table for table in tables if table.rows]
+
+
+def _warnings_table(notices: Sequence[Notice]) -> Table:
+    return Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in notices), cell_limit=300)
 
 
 def _arms_table(comparison: Comparison) -> Table:
@@ -5701,14 +5684,20 @@ def _arms_table(comparison: Comparison) -> Table:
     return Table("Reports", ("", "samples", "label", "commit", "created", "command"), tuple(rows))
 
 
+TOPOLOGY_STATES = {True: "the same", False: "changed", None: "not verified"}
+
+
 def _topology_tables(comparison: Comparison) -> list[Table]:
     topology = comparison.topology
     if topology is None:
         return []
-    state = {True: "the same", False: "changed", None: "not verified"}[topology.equal]
+    state = TOPOLOGY_STATES[topology.equal]
     order = f", order: {topology.order.value}" if topology.order else ""
     summary = (state + order, f"{topology.baseline_launches:,}", f"{topology.candidate_launches:,}")
-    counts = tuple((_launch_cell(item.launch), f"{item.baseline:,}", f"{item.candidate:,}") for item in topology.counts)
+    counts = tuple(
+        (f"{_launch_text(item.launch)}, content {item.launch.content[:7]}", f"{item.baseline:,}", f"{item.candidate:,}")
+        for item in topology.counts
+    )
     renames = tuple(
         (f"{item.baseline_kernel} in {item.baseline_module}", f"{item.candidate_kernel} in {item.candidate_module}")
         for item in comparison.renames
@@ -5718,10 +5707,6 @@ def _topology_tables(comparison: Comparison) -> list[Table]:
         Table("Launches that happen another number of times", ("launch", "baseline", "candidate"), counts),
         Table("Renamed kernels (same content, allowed)", ("baseline", "candidate"), renames),
     ]
-
-
-def _launch_cell(view: LaunchView) -> str:
-    return f"{_launch_text(view)}, content {view.content[:7]}"
 
 
 def _times_table(comparison: Comparison) -> Table:
@@ -5797,13 +5782,7 @@ def _option_tables(options: OptionChanges) -> list[Table]:
         for item in options.arrived
     )
     missed = tuple(
-        (
-            item.option,
-            item.module,
-            _at(item.device, item.block_dim),
-            item.kept,
-            item.assigned,
-        )
+        (item.option, item.module, _at(item.device, item.block_dim), item.kept, item.assigned)
         for item in options.missed
     )
     return [
@@ -5881,7 +5860,7 @@ def _hash_cell(hashes: Sequence[str]) -> str:
     return f"{shown} and {len(hashes) - 4} more" if len(hashes) > 4 else shown or "-"
 
 
-# Markdown of a report, and annotations of a GitHub workflow
+# A report as Markdown, and annotations of a GitHub workflow
 
 MAX_ANNOTATIONS = 40  # GitHub shows 10 warnings a step and 50 annotations a job
 
@@ -5891,12 +5870,10 @@ def render_markdown(report: Report, violations: Sequence[Violation] = (), stderr
     head = [*_headline(report), *_failure_lines(report, 6, stderr_tail), *_coverage_lines(report, 6)]
     lines = [f"**{markdown_text(head[0])}**", *(f"{markdown_text(line.strip())}  " for line in head[1:])]
     lines += ["", f"Program: {markdown_text(printable(shlex.join(report.command), 200))}"]
-    redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
-    found = f"Findings: {redundant} redundant, {plural(len(report.findings) - redundant, 'hint')}"
     tables = [
         _violations_table(violations),
         Table(
-            found,
+            f"Findings: {_finding_counts(report)}",
             ("finding", "kind", "cost", "avoidable", "what", "where"),
             tuple(
                 (
@@ -5912,12 +5889,14 @@ def render_markdown(report: Report, violations: Sequence[Violation] = (), stderr
             cell_limit=300,
         ),
         *_figure_tables(report),
-        Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in report.warnings), cell_limit=300),
+        _warnings_table(report.warnings),
     ]
-    for table in tables:
-        if table.rows:
-            lines += ["", *(_from_here(line, report) for line in _render_table(table, TextFormat.MARKDOWN))]
-    return bounded_text(lines)
+    # Before anything is escaped: a path of the report may hold what Markdown escapes.
+    near = [
+        dataclasses.replace(one, rows=tuple(tuple(_from_here(cell, report) for cell in row) for row in one.rows))
+        for one in tables
+    ]
+    return bounded_text([*lines, *_table_lines(near, TextFormat.MARKDOWN)])
 
 
 def _figure_tables(report: Report) -> list[Table]:
@@ -5926,27 +5905,10 @@ def _figure_tables(report: Report) -> list[Table]:
     if summary is None:
         return []
     counts = exact_facts(summary)
-    times = [
-        (field.name, f"{value.median:,.1f}", f"{value.mad:,.1f}", str(len(value.values)))
-        for field in dataclasses.fields(Summary)
-        if field.name.endswith("_ms") and isinstance(value := getattr(summary, field.name), Timed) and any(value.values)
-    ]
-    modules = sorted(report.identities, key=lambda record: -record.ms.median)
-    rows = tuple(
-        (
-            record.name,
-            _short(record.hash),
-            _at(record.device, record.block_dim),
-            _statuses([record.cold]),
-            _statuses([record.warm]),
-            f"{record.ms.median:,.1f}",
-        )
-        for record in modules
-    )
     return [
         Table("Counts", tuple(name for name, _ in counts), (tuple(f"{value:,}" for _, value in counts),)),
-        Table("Times (ms)", ("", "median", "MAD", "n"), tuple(times)),
-        Table("Modules", ("module", "hash", "at", "cold", "warm", "ms"), rows),
+        _timed_table(report, summary),
+        _module_table(report),
     ]
 
 
@@ -6264,9 +6226,9 @@ def _process_events(process: Process, pid: int) -> list[TraceEvent]:
             TraceEvent("i", name, pid, 0, Span(name, max(0.0, at), max(0.0, at)), _site_args(site))
             for at, name, site in moments[:MAX_TRACE_INSTANTS]
         ),
-        TraceEvent("C", counter, pid, 0, Span(counter, whole.start_ms, whole.start_ms), {"launches": 0}),
-        TraceEvent(
-            "C", counter, pid, 0, Span(counter, whole.end_ms, whole.end_ms), {"launches": process.launches.count}
+        *(
+            TraceEvent("C", counter, pid, 0, Span(counter, at, at), {"launches": count})
+            for at, count in ((whole.start_ms, 0), (whole.end_ms, process.launches.count))
         ),
     ]
 
@@ -6487,10 +6449,9 @@ def _page_head(parent: ET.Element, report: Report) -> None:
         _add(header, "p", line)
     for line in _failure_lines(report, PAGE_LINES, ()):
         _add(header, "p", line.strip(), class_="bad")
-    seen, *gaps = _coverage_lines(report, PAGE_LINES) or [""]
-    if seen:
-        _add(header, "p", seen, class_="bad" if report.coverage.gaps else "good")
-        _page_list(header, [line.strip(" -") for line in gaps])
+    for line in _coverage_lines(report, PAGE_LINES)[:1]:
+        _add(header, "p", line, class_="bad" if report.coverage.gaps else "good")
+    _page_list(header, _gap_texts(report))
     summary = report.summary
     if summary is None:
         return
@@ -6615,11 +6576,9 @@ def _rect(parent: ET.Element, name: str, start: float, width: float, y: int, hei
 def _page_findings(parent: ET.Element, report: Report) -> None:
     if report.summary is None:
         return
-    redundant = sum(finding.kind is FindingKind.REDUNDANT for finding in report.findings)
-    hints = plural(len(report.findings) - redundant, "hint")
-    section = _section(parent, f"Findings: {redundant} redundant, {hints}")
-    if not redundant:
-        _add(section, "p", " ".join(line.strip() for line in _no_redundant_builds(report)))
+    section = _section(parent, f"Findings: {_finding_counts(report)}")
+    if not_ruled_out := _no_redundant_builds(report):
+        _add(section, "p", " ".join(line.strip() for line in not_ruled_out))
     found = _add(section, "ol", class_="findings")
     for finding in report.findings[:PAGE_FINDINGS]:
         item = _add(found, "li", class_=finding.kind.value)
@@ -6645,8 +6604,7 @@ def _page_timelines(parent: ET.Element, report: Report) -> None:
     for number, (title, run) in enumerate(runs[:8]):
         shown = _add(section, "details", **({} if number else {"open": ""}))
         loads = sum(len(process.loads) for process in run.processes)
-        name = f"{title[0].upper()}{title[1:]}: {duration(run.wall_ms)}, {plural(loads, 'load')}"
-        _add(shown, "summary", name)
+        _add(shown, "summary", f"{title[0].upper()}{title[1:]}: {duration(run.wall_ms)}, {plural(loads, 'load')}")
         _timeline(_add(shown, "figure"), run)
     if len(runs) > 8:
         _add(section, "p", f"and {len(runs) - 8} more runs")
@@ -6798,91 +6756,59 @@ def round_ticks(span: float) -> list[float]:
     return [step * index for index in range(int(span / step) + 1)]
 
 
-Cell = str | tuple[str, ...]  # with a second and third line in small print
-
-
-def _page_table(
-    parent: ET.Element,
-    caption: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[Cell]],
-    left: int,
-) -> None:
-    """A table whose first column names the row; the first `left` columns are text, the others numbers. Narrow screens
-    show a row as a card."""
-    if not rows:
-        return
+def _page_table(parent: ET.Element, caption: str, table: Table, told: Sequence[Sequence[str]] = ()) -> None:
+    """A table whose first column names the row, with the lines in `told` below it. Narrow screens show a row as a
+    card."""
     frame = _add(
         parent,
         "div",
-        class_="scroll" if len(columns) > 4 else "scroll narrow",
+        class_="scroll" if len(table.columns) > 4 else "scroll narrow",
         tabindex="0",
         role="region",
         aria_label=caption,
     )
-    grid = _add(frame, "table", class_="cards")
-    _add(grid, "caption", caption)
-    header = _add(_add(grid, "thead"), "tr")
-    sides: list[dict[str, str]] = [{} if index < left else {"class_": "n"} for index in range(len(columns))]
-    for column, side in zip(columns, sides, strict=True):
+    drawn = _add(frame, "table", class_="cards")
+    _add(drawn, "caption", caption)
+    header = _add(_add(drawn, "thead"), "tr")
+    sides: list[dict[str, str]] = [{"class_": "n"} if right else {} for right in numeric_columns(table.rows)]
+    for column, side in zip(table.columns, sides, strict=True):
         _add(header, "th", column, scope="col", **side)
-    body = _add(grid, "tbody")
-    for row in rows[:PAGE_ROWS]:
+    body = _add(drawn, "tbody")
+    for number, cells in enumerate(table.rows[:PAGE_ROWS]):
         line = _add(body, "tr")
-        for index, (cell, column, side) in enumerate(zip(row, columns, sides, strict=True)):
-            texts = (cell,) if isinstance(cell, str) else cell
-            if index:
-                _add(line, "td", texts[0], data_label=column, **side)
-                continue
-            name = _add(line, "th", scope="row")
-            for text in texts:
-                _add(name, "span", text)
-    if len(rows) > PAGE_ROWS:
-        _add(parent, "p", f"and {len(rows) - PAGE_ROWS:,} more rows")
+        name = _add(line, "th", scope="row")
+        for text in (cells[0], *(told[number] if told else ())):
+            _add(name, "span", text)
+        for cell, column, side in zip(cells[1:], table.columns[1:], sides[1:], strict=True):
+            _add(line, "td", cell, data_label=column, **side)
+    if len(table.rows) > PAGE_ROWS:
+        _add(parent, "p", f"and {len(table.rows) - PAGE_ROWS:,} more rows")
 
 
 def _page_modules(parent: ET.Element, report: Report) -> None:
-    rows: list[Sequence[Cell]] = []
-    for cells, records in _module_rows(report):
+    told = []
+    for _, records in _module_rows(report):
         causes = list(dict.fromkeys(cause_text(cause) for record in records for cause in record.causes))
         sites = list(dict.fromkeys(place(site) for record in records for site in record.sites))
-        told = [_from_here(line, report) for line in causes[:3]]
-        told += [f"and {plural(len(causes) - 3, 'more cause')}"] if len(causes) > 3 else []
-        told += [_from_here(f"asked for at {_listed(sites, 2)}", report)] if sites else []
-        rows.append([(cells[0], *told), *cells[1:]])
-    if rows:
-        section = _section(parent, "Modules by cost")
+        lines = [_from_here(line, report) for line in causes[:3]]
+        lines += [f"and {plural(len(causes) - 3, 'more cause')}"] if len(causes) > 3 else []
+        lines += [_from_here(f"asked for at {_listed(sites, 2)}", report)] if sites else []
+        told.append(lines)
+    if told:
         caption = "A row for each identity; kernels of one factory share a row. Times in ms, over the samples."
-        _page_table(section, caption, ["module", *MODULE_COLUMNS], rows, 6)
+        _page_table(_section(parent, "Modules by cost"), caption, _module_table(report), told)
 
 
 def _page_times(parent: ET.Element, report: Report) -> None:
-    if report.summary is None:
-        return
-    rows = [
-        [
-            name,
-            f"{figure.median:,.1f}",
-            f"{figure.mad:,.1f}" if len(figure.values) > 1 else "-",
-            f"{len(figure.values)}",
-        ]
-        for name, figure in _timed_rows(report, report.summary)
-    ]
-    section = _section(parent, "Times")
-    _page_table(
-        section,
-        "Medians in ms, their median absolute deviation (MAD), number of samples (n)",
-        ["", "median", "MAD", "n"],
-        rows,
-        1,
-    )
+    if report.summary is not None:
+        caption = "Medians in ms, their median absolute deviation (MAD), number of samples (n)"
+        _page_table(_section(parent, "Times"), caption, _timed_table(report, report.summary))
 
 
 def _page_processes(parent: ET.Element, report: Report) -> None:
-    rows = _process_rows(report)
-    if rows:
-        section = _section(parent, "Processes")
-        _page_table(section, "Processes of the first complete cold run", ["process", *PROCESS_COLUMNS], rows, 5)
+    table = _process_table(report)
+    if table.rows:
+        _page_table(_section(parent, "Processes"), "Processes of the first complete cold run", table)
 
 
 def _page_offline(parent: ET.Element, report: Report, device: str) -> None:
@@ -6901,11 +6827,11 @@ def _page_offline(parent: ET.Element, report: Report, device: str) -> None:
 
 def _page_notes(parent: ET.Element, report: Report) -> None:
     """Warnings, and what the program did to its caches."""
-    events = _cache_event_lines(report, PAGE_LINES)[1:]
+    events = _cache_event_texts(report)
     if report.warnings:
         _page_list(_section(parent, "Warnings"), [f"{one.name}: {one.text}" for one in report.warnings])
     if events:
-        _page_list(_section(parent, "What the program did to its caches"), [line.strip(" -") for line in events])
+        _page_list(_section(parent, "What the program did to its caches"), events)
 
 
 def _page_subject(parent: ET.Element, report: Report) -> None:
@@ -11268,8 +11194,9 @@ class Revision:
 GIT_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 
 
-def git(directory: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run git in a directory, hooks off. Raises InputError where there is no git."""
+def git(directory: str, *words: str, timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:
+    """Run git in a directory; no hook or monitor of its configuration runs. Raises InputError where there is no git,
+    TimeoutExpired where it takes longer."""
     try:
         return subprocess.run(
             ["git", "-C", directory, "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", *words],
@@ -11278,6 +11205,7 @@ def git(directory: str, *words: str) -> subprocess.CompletedProcess[str]:
             capture_output=True,
             text=True,
             errors="replace",
+            timeout=timeout_s,
             check=False,
         )
     except OSError as error:
@@ -11344,8 +11272,7 @@ def foreign_sources(report: Report, other: str) -> list[str]:
     folder = other.rstrip(os.sep) + os.sep
     sites = [
         site
-        for run, _ in complete_runs(report)[:1]
-        for process in run.processes
+        for process in first_cold_processes(report)
         for site in (*(kernel.site for kernel in process.built_kernels), *(load.site for load in process.loads))
         if site is not None
     ]
@@ -11456,18 +11383,13 @@ DEFAULT_LEVERS = (
     Lever("enable_mathdx_fft", "False"),
 )
 
-# What a lever may cost apart from compile time; levers that are not here are not known to be harmless.
+# What a lever may cost apart from compile time; levers that are not here have UNKNOWN_RISK.
 LEVER_RISKS = {
     "enable_backward": "no gradients from then on: a tape or an adjoint launch needs backward code",
     "use_precompiled_headers": None,
-    "max_unroll": "may change numerics or speed: ask first",
-    "optimization_level": "may change numerics or speed: ask first",
-    "enable_mathdx_gemm": "may change numerics or speed: ask first",
-    "enable_mathdx_solver": "may change numerics or speed: ask first",
-    "enable_mathdx_fft": "may change numerics or speed: ask first",
 }
 UNKNOWN_RISK = "may change numerics or speed: ask first"
-MODULE_LEVERS = frozenset(LEVER_RISKS) - {"use_precompiled_headers"}
+MODULE_LEVERS = frozenset(lever.name for lever in DEFAULT_LEVERS) - {"use_precompiled_headers"}
 
 
 @dataclass(frozen=True)
@@ -11515,13 +11437,8 @@ def reason_to_skip(lever: Lever, baseline: Report, known: dict[str, str] | None)
     if not builds:
         return "the program builds no module"
     processes = runs[0][0].processes
-    options = [
-        process.option_sets[load.option_set]
-        for process in processes
-        for load in process.loads
-        if load.is_build and load.option_set is not None
-    ]
-    values = [resolved[lever.name] for resolved in options if lever.name in resolved]
+    resolved = [options_of(process, load) for process in processes for load in process.loads if load.is_build]
+    values = [options[lever.name] for options in resolved if lever.name in options]
     if values and len(values) == len(builds) and all(shows_value(value, lever.value) for value in values):
         return f"every module has {lever.value} already"
     rule = SKIP_RULES.get(lever.name)
@@ -11544,13 +11461,9 @@ def _skip_unroll(lever: Lever, cold: Run, builds: Sequence[Load]) -> str | None:
 
 def _skip_mathdx(lever: Lever, _cold: Run, builds: Sequence[Load]) -> str | None:
     part = lever.name.rpartition("_")[2]
-    starts = {"gemm": ("dot",), "fft": ("fft",)}.get(part)
-    symbols = [artifact.symbol for load in builds for artifact in load.lto]
-    if starts is None:
-        used = [symbol for symbol in symbols if not symbol.startswith(("dot", "fft"))]
-    else:
-        used = [symbol for symbol in symbols if symbol.startswith(starts)]
-    return None if used else f"no {part} code is linked (link-time optimisation, on CUDA only)"
+    parts = {"dot": "gemm", "fft": "fft"}  # by how the symbols of linked code start; all others are of the solver
+    used = {parts.get(artifact.symbol[:3], "solver") for load in builds for artifact in load.lto}
+    return None if part in used else f"no {part} code is linked (link-time optimisation, on CUDA only)"
 
 
 SKIP_RULES: dict[str, Callable[[Lever, Run, Sequence[Load]], str | None]] = {
@@ -11584,9 +11497,9 @@ def ledger_row(
 
 def render_ledger(ledger: Ledger, style: TextFormat) -> str:
     """The text of `what-if`: the ledger, what was skipped, and how to take what helps; at most 120 lines."""
-    tried = [row for row in ledger.rows if row.comparison]
-    better = [row.lever.text for row in tried if row.comparison and row.comparison.verdict is Verdict.IMPROVED]
-    unsure = sum(row.comparison.verdict is Verdict.INCONCLUSIVE for row in tried if row.comparison)
+    tried = [(row, row.comparison) for row in ledger.rows if row.comparison]
+    better = [row.lever.text for row, comparison in tried if comparison.verdict is Verdict.IMPROVED]
+    unsure = sum(comparison.verdict is Verdict.INCONCLUSIVE for _, comparison in tried)
     asked = f"{plural(len(ledger.rows), 'lever')}, {len(tried)} measured, {plural(ledger.samples, 'sample')} an arm"
     head = f"{_listed(better, 8)} improved the cold start" if better else "none was shown to improve the cold start"
     more = f"; {unsure} inconclusive: take more samples, or a quieter machine" if unsure else ""
@@ -11600,7 +11513,7 @@ def render_ledger(ledger: Ledger, style: TextFormat) -> str:
         Table(
             "Ledger (medians in ms, before and after)",
             ("lever", "cold modules", "elapsed", "warm run", "n", "hashes moved", "launches", "output", "verdict"),
-            tuple(_ledger_cells(row.lever, row.comparison) for row in tried if row.comparison),
+            tuple(_ledger_cells(row.lever, comparison) for row, comparison in tried),
         ),
         Table(
             "Not measured",
@@ -11613,49 +11526,46 @@ def render_ledger(ledger: Ledger, style: TextFormat) -> str:
         Table(
             "Verdicts",
             ("lever", "why"),
-            tuple((row.lever.text, row.comparison.why) for row in tried if row.comparison),
+            tuple((row.lever.text, comparison.why) for row, comparison in tried),
             cell_limit=400,
         ),
-        _receipts_table([one for row in tried if row.comparison for one in row.comparison.receipts]),
+        _receipts_table([one for _, comparison in tried for one in comparison.receipts]),
         Table(
             "How to take a lever, and take it back",
             ("lever", "what"),
             tuple(
-                (row.lever.text if not index else "", line) for row in tried for index, line in enumerate(_advice(row))
+                (row.lever.text if not index else "", line)
+                for row, _ in tried
+                for index, line in enumerate(_advice(row))
             ),
             cell_limit=240,
         ),
-        Table("Warnings", ("name", "what"), tuple((one.name, one.text) for one in ledger.warnings), cell_limit=300),
+        _warnings_table(ledger.warnings),
     ]
-    for table in tables:
-        if table.rows:
-            lines += ["", *_render_table(table, style)]
-    return bounded_text(lines)
+    return bounded_text([*lines, *_table_lines(tables, style)])
 
 
 def _ledger_cells(lever: Lever, comparison: Comparison) -> tuple[str, ...]:
     topology = comparison.topology.equal if comparison.topology else None
-    identities = comparison.identities
-    moved, total = "-", 0
-    if identities:
-        total = sum(len(group) for group in (identities.moved, identities.same, identities.unknown))
-        moved = f"{len(identities.moved)} of {total}"
-    elapsed = next((one for one in (Metric.COMPILE_ELAPSED, Metric.BUILD_SPAN) if one in comparison.deltas), None)
+    moved = "-"
+    if found := comparison.identities:
+        moved = f"{len(found.moved)} of {len((*found.moved, *found.same, *found.unknown))}"
     return (
         lever.text,
         _before_after(comparison, Metric.COLD_MODULE),
-        _before_after(comparison, elapsed) if elapsed else "-",
+        _before_after(comparison, Metric.COMPILE_ELAPSED, Metric.BUILD_SPAN),
         _before_after(comparison, Metric.WARM_WALL),
         f"{comparison.n.baseline}, {comparison.n.candidate}",
         moved,
-        {True: "the same", False: "changed", None: "not verified"}[topology],
+        TOPOLOGY_STATES[topology],
         comparison.output.state.value if comparison.output else "-",
         comparison.verdict.value,
     )
 
 
-def _before_after(comparison: Comparison, metric: Metric) -> str:
-    delta = comparison.deltas.get(metric)
+def _before_after(comparison: Comparison, *metrics: Metric) -> str:
+    """The first of the figures that both reports have."""
+    delta = next((comparison.deltas[metric] for metric in metrics if metric in comparison.deltas), None)
     return f"{delta.baseline.median:,.0f} to {delta.candidate.median:,.0f}" if delta else "-"
 
 
@@ -11709,18 +11619,8 @@ class Measurement:
     stderr_tail: tuple[str, ...] = ()
 
     def report_options(self) -> Options:
-        """The options that a comparison must know."""
-        return Options(
-            samples=self.options.samples,
-            timeout_s=self.options.timeout_s,
-            env=self.options.env,
-            inherit_tmpdir=self.options.inherit_tmpdir,
-            expect_exit=self.options.expect_exit,
-            demo=self.options.demo,
-            set=self.options.set,
-            revision=self.options.revision,
-            varied=self.options.varied,
-        )
+        """The options that a comparison must know; they have the same names here."""
+        return Options(**{field.name: getattr(self.options, field.name) for field in dataclasses.fields(Options)})
 
     def report(self) -> Report:
         """The report of everything that is there."""
@@ -11778,27 +11678,20 @@ def cpu_model() -> str | None:
 
 
 def git_state(cwd: str) -> tuple[str | None, bool | None]:
-    """The commit of cwd's working tree and whether it has uncommitted changes; (None, None) outside of one. No
-    file system monitor that its configuration names is run."""
+    """The commit of cwd's working tree and whether it has uncommitted changes; (None, None) outside of one."""
 
     def ask(*words: str) -> str | None:
         try:
-            answer = subprocess.run(
-                ["git", "-c", "core.fsmonitor=false", "-C", cwd, "--no-optional-locks", *words],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=10,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
+            answer = git(cwd, "--no-optional-locks", *words, timeout_s=10)
+        except (InputError, subprocess.TimeoutExpired):
             return None
-        return answer.stdout.decode("utf-8", "replace") if answer.returncode == 0 else None
+        return answer.stdout.strip() if answer.returncode == 0 else None
 
     commit = ask("rev-parse", "HEAD")
     if commit is None:
         return None, None
     status = ask("status", "--porcelain", "--untracked-files=no")
-    return commit.strip(), None if status is None else bool(status.strip())
+    return commit, None if status is None else bool(status)
 
 
 def usable_cores() -> int | None:
@@ -12014,11 +11907,11 @@ class OfflineEstimate(threading.Thread):
         while not self.over.wait(0.5):
             first = self.first_load()
             if first is not None:
-                seconds = (first["end"] - first["start"]) / 1e9
-                least = max(1, self.loads) * seconds * self.runs
+                ms = (first["end"] - first["start"]) / 1e6
+                least = duration(max(1, self.loads) * ms * self.runs)
                 Progress.write(
-                    f"the first module took {seconds:.1f} s for {first['device']}; with {self.loads} builds on the CPU"
-                    f" all offline runs may compile for about {least:.0f} s, more with several block_dims\n"
+                    f"the first module took {duration(ms)} for {first['device']}; with {plural(self.loads, 'build')} on"
+                    f" the CPU all offline runs may compile for about {least}, more with several block_dims\n"
                 )
                 return
 
@@ -12062,10 +11955,6 @@ class Measurer:
 
     def sample(self, index: int) -> None:
         """Take one sample, counted from 1, and save what there is."""
-        self.take(index)
-        self.save(self.measurement.report())
-
-    def take(self, index: int) -> None:
         folder = SampleFolder(self.workspace, str(index))
         sample = Sample(index=index, complete=False, cold=None, warm=None, settle=None)
         self.measurement.samples.append(sample)
@@ -12083,6 +11972,7 @@ class Measurer:
             self.measurement.samples[-1] = dataclasses.replace(sample, complete=True)
         finally:
             folder.close()
+        self.save(self.measurement.report())
 
     def run(
         self, index: int, kind: RunKind, folder: SampleFolder, known: list[str]
@@ -12109,9 +11999,7 @@ class Measurer:
         folder.make()
         inject, records = folder.inject(kind, self.options.set, architecture)
         environment = folder.environment(self.base, self.options.inherit_tmpdir)
-        environment["PYTHONPATH"] = os.pathsep.join(
-            [inject] + ([environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else [])
-        )
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [inject, environment.get("PYTHONPATH")]))
         if kind in (RunKind.OFFLINE, RunKind.OFFLINE_WARM):
             environment["CUDA_VISIBLE_DEVICES"] = ""  # a prediction, also where there is a device
         before = user_cache_listing(self.base)
@@ -12224,9 +12112,8 @@ class Measurer:
         events = [event for process in read.processes for event in process.config_events]
         for event in events:
             if event.name in self.options.set:
-                where = f" at {place(event.site)}" if event.site else ""
                 given = f"--set {event.name}={self.options.set[event.name]}"
-                text = f"{given}: the program assigned {event.after} later{where}; that wins from there on"
+                text = f"{given}: the program assigned {_assigned_text(event)}; that wins from there on"
                 self.measurement.notices[Notice("set-overridden", text)] = None
         if self.options.set and not read.options_set and not read.options_refused:
             text = "--set had no effect: no recorded process imported a Warp that the recorder can hook"
@@ -12287,11 +12174,6 @@ main()
 '''
 
 
-def json_target(path: str | None) -> Callable[[Report], None]:
-    """Check that the report can be written, before anything is measured; returns the function that writes it."""
-    return file_target("--json", None if path == "-" else path, report_document)
-
-
 def file_target(option: str, path: str | None, render: Callable[[Report], str]) -> Callable[[Report], None]:
     """Check that the file of an option can be written, before anything is measured; returns the function that writes
     what `render` makes of a report."""
@@ -12315,7 +12197,7 @@ def file_target(option: str, path: str | None, render: Callable[[Report], str]) 
 
 
 def trace_target(path: str | None, saved_to: str | None) -> Callable[[Report], None]:
-    """As `json_target`, for --trace; `saved_to` is the file of --json."""
+    """As `file_target`, for --trace; `saved_to` is the file of --json."""
     if path == "-":
         raise InputError("--trace -: give a file name; report FILE --format trace writes a trace to standard output")
     if path is not None and saved_to not in (None, "-") and os.path.realpath(path) == os.path.realpath(saved_to):
@@ -12483,7 +12365,8 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
     """Measure, save after each sample, print; whatever ended it early is raised after that."""
     options = measure_options(arguments)
     gates = measure_gates(arguments)
-    save, save_trace = json_target(options.json), trace_target(arguments.trace, options.json)
+    save = file_target("--json", None if options.json == "-" else options.json, json_document)
+    save_trace = trace_target(arguments.trace, options.json)
     measurer = None
     violations: tuple[Violation, ...] = ()
     try:
@@ -12501,10 +12384,7 @@ def command_measure(arguments: argparse.Namespace) -> ExitCode:
             with contextlib.ExitStack() as written:  # a trace that cannot be written keeps nothing else back
                 written.callback(save_trace, report)
                 publish(measurer.measurement, report, save, TextFormat(arguments.format), violations)
-    undecided = undecided_gates(judged, gates)
-    report_gates(violations, undecided)
-    codes = [ExitCode.GATE_EXCEEDED] * bool(violations) + [ExitCode.EVIDENCE_MISSING] * bool(undecided)
-    return winning_exit_code(codes)
+    return winning_exit_code(gate_codes(violations, undecided_gates(judged, gates)))
 
 
 @contextlib.contextmanager
@@ -12535,14 +12415,14 @@ def measure_gates(arguments: argparse.Namespace) -> Gates:
     return Gates(limits, parse_fail_on(arguments.fail_on))
 
 
-def report_gates(violations: Sequence[Violation], undecided: str | None) -> None:
-    """Say on stderr why the exit code is not 0."""
+def gate_codes(violations: Sequence[Violation], undecided: str | None) -> list[ExitCode]:
+    """The exit codes that the gates ask for; why is said on stderr."""
     for violation in violations:
-        print(f"warp-compile-probe: {printable(f'{violation.gate}: {violation.found}', 300)}", file=sys.stderr)
-        for line in violation.evidence:
-            print(f"    {printable(line, 300)}", file=sys.stderr)
+        evidence = "".join(f"\n    {printable(line, 300)}" for line in violation.evidence)
+        complain(printable(f"{violation.gate}: {violation.found}", 300) + evidence)
     if undecided:
-        print(f"warp-compile-probe: {printable(undecided, 400)}", file=sys.stderr)
+        complain(printable(undecided, 400))
+    return [ExitCode.GATE_EXCEEDED] * bool(violations) + [ExitCode.EVIDENCE_MISSING] * bool(undecided)
 
 
 def publish(
@@ -12559,15 +12439,22 @@ def publish(
         save(report)
     finally:
         if saved_to == "-":
-            text = report_document(report)
+            text = json_document(report)
         else:
             text = report_text(report, style, saved_to, violations, measurement.stderr_tail)
         write_stdout(text)
 
 
-def report_document(report: Report) -> str:
-    """The JSON of a report."""
-    return json.dumps(to_json(report), indent=1) + "\n"
+def json_document(result: Report | Comparison | Ledger | LogReport) -> str:
+    """A result as JSON."""
+    return json.dumps(to_json(result), indent=1, allow_nan=False) + "\n"
+
+
+def write_result(result: Comparison | Ledger | LogReport, target: str | None, render: Callable[[], str]) -> None:
+    """JSON to the file of --json, then the text to stdout; for `--json -` only JSON, and that to stdout."""
+    if target not in (None, "-"):
+        write_document(target, json_document(result))
+    write_stdout(json_document(result) if target == "-" else render())
 
 
 def report_text(
@@ -12620,7 +12507,7 @@ def complain(text: str) -> None:
         discard(sys.stderr)
 
 
-# --- The command `parse` ---
+# -- parse ----------------------------------------------------------------------------------------------------------
 
 _READ_BYTES = 1 << 20
 
@@ -12634,11 +12521,7 @@ def command_parse(args: argparse.Namespace) -> ExitCode:
     if target not in (None, "-"):
         refuse_overwriting(target, [name for name in logs if name != "-"])
     report = parse_logs(logs)
-    if target is not None:
-        document = json.dumps(to_json(report), indent=1) + "\n"
-        write_stdout(document) if target == "-" else write_document(target, document)
-    if target != "-":
-        write_stdout(render_log_report(report))
+    write_result(report, target, lambda: render_log_report(report))
     return ExitCode.OK
 
 
@@ -12662,14 +12545,10 @@ def _log_chunks(name: str) -> typing.Iterator[bytes]:
     try:
         with _open_log(name) as stream:
             chunk = stream.read(_READ_BYTES)
-            if chunk[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                while chunk:
-                    yield chunk
-                    chunk = stream.read(_READ_BYTES)
-                return
+            wide = chunk[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
             decoder = codecs.getincrementaldecoder("utf-16")("replace")
             while chunk:
-                yield decoder.decode(chunk).encode("utf-8")
+                yield decoder.decode(chunk).encode("utf-8") if wide else chunk
                 chunk = stream.read(_READ_BYTES)
     except FileNotFoundError:
         raise InputError(f"no log {name!r}: expected the path of a text file, or - for standard input") from None
@@ -12686,9 +12565,6 @@ def _open_log(name: str) -> typing.BinaryIO:
     if sys.stdin is None:
         raise InputError("standard input is closed: pipe a log into it, or name a file")
     return open(sys.stdin.fileno(), "rb", closefd=False)
-
-
-# --- End of the command `parse` ---
 
 
 # -- report ---------------------------------------------------------------------------------------------------------
@@ -12754,7 +12630,7 @@ def command_report(args: argparse.Namespace) -> ExitCode:
         refuse_overwriting(target, (path,), "--output")
     report, style = load_report(path), ReportFormat(args.format)
     written = {
-        ReportFormat.JSON: report_document,
+        ReportFormat.JSON: json_document,
         ReportFormat.HTML: render_html,
         ReportFormat.TRACE: render_trace,
     }.get(style)
@@ -12811,14 +12687,9 @@ def add_verdict_options(parser: argparse.ArgumentParser) -> None:
         choices=[verdict.value for verdict in Verdict],
         help="exit with 5 instead of 0 unless the verdict is this one, for example improved",
     )
-    parser.add_argument(
-        "--allow-different",
-        metavar="FIELD",
-        action="append",
-        default=[],
-        choices=[field.value for field in ComparableField],
-        help="compare although this differs: %(choices)s; with host, times are not judged; may be repeated",
-    )
+    text = "compare although this differs: %(choices)s; with host, times are not judged"
+    fields = [field.value for field in ComparableField]
+    add_list_option(parser, "--allow-different", "FIELD", text, choices=fields)
     parser.add_argument(
         "--on",
         type=architecture_from,
@@ -12832,6 +12703,11 @@ def add_verdict_options(parser: argparse.ArgumentParser) -> None:
         help="allow a regression of the deciding time up to PCT percent: exit with 0 up to there and with 6 beyond,"
         " instead of 1; with 5 where the samples cannot tell",
     )
+
+
+def add_list_option(parser: argparse.ArgumentParser, name: str, metavar: str, text: str, **more: Any) -> None:
+    """Add an option that may come several times."""
+    parser.add_argument(name, action="append", default=[], metavar=metavar, help=f"{text}; repeatable", **more)
 
 
 def add_format_option(parser: argparse.ArgumentParser, styles: Sequence[TextFormat | ReportFormat]) -> None:
@@ -12867,21 +12743,15 @@ def answer(comparison: Comparison, args: argparse.Namespace) -> ExitCode:
     limit: float | None = args.max_regression
     violation = None if limit is None else regression_violation(comparison, limit)
     violations = (violation,) if violation else ()
-    document = json.dumps(to_json(comparison), indent=2, allow_nan=False) + "\n"
-    if args.json == "-":
-        write_stdout(document)
-    else:
-        if args.json is not None:
-            write_document(args.json, document)
-        write_stdout(render_comparison(comparison, TextFormat(args.format), violations, current_directory()))
+    style, here = TextFormat(args.format), current_directory()
+    write_result(comparison, args.json, lambda: render_comparison(comparison, style, violations, here))
     code = comparison.verdict.exit_code
     if code is ExitCode.REGRESSION and (limit is not None or comparison.null_test):
         code = ExitCode.OK  # the gate decides, or the option asked how often this verdict is wrong
     undecided = None if limit is None else undecided_regression(comparison, limit)
-    report_gates(violations, undecided)
-    codes = [code, *[ExitCode.GATE_EXCEEDED] * len(violations), *[ExitCode.EVIDENCE_MISSING] * bool(undecided)]
+    codes = [code, *gate_codes(violations, undecided)]
     if winning_exit_code(codes) is ExitCode.OK and args.require not in (None, comparison.verdict.value):
-        print(f"--require {args.require} is not met: the verdict is {comparison.verdict.value}", file=sys.stderr)
+        complain(f"--require {args.require} is not met: the verdict is {comparison.verdict.value}")
         codes.append(ExitCode.EVIDENCE_MISSING)
     return winning_exit_code(codes)
 
@@ -12960,13 +12830,12 @@ def arm_options(arguments: argparse.Namespace) -> tuple[ArmOptions, ArmOptions]:
 
 def what_varies(baseline: ArmOptions, candidate: ArmOptions) -> tuple[Varied, ...]:
     """In what two arms differ."""
-    trees = (baseline.directory, baseline.revision) != (candidate.directory, candidate.revision)
-    pairs = (
-        (Varied.TREE, trees),
-        (Varied.ENV, baseline.env != candidate.env),
-        (Varied.SET, baseline.set != candidate.set),
-    )
-    return tuple(varied for varied, differs in pairs if differs)
+    differs = {
+        Varied.TREE: (baseline.directory, baseline.revision) != (candidate.directory, candidate.revision),
+        Varied.ENV: baseline.env != candidate.env,
+        Varied.SET: baseline.set != candidate.set,
+    }
+    return tuple(varied for varied in differs if differs[varied])
 
 
 def prepare_arm(
@@ -13001,7 +12870,10 @@ def json_targets(folder: str | None, names: Sequence[str]) -> list[Callable[[Rep
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise InputError(f"--json-dir {folder}: {error.strerror}; give a writable directory") from None
-    return [json_target(os.path.join(os.path.abspath(folder), f"{name}.json")) for name in names]
+    return [
+        file_target("--json-dir", os.path.join(os.path.abspath(folder), f"{name}.json"), json_document)
+        for name in names
+    ]
 
 
 def command_ab(arguments: argparse.Namespace) -> ExitCode:
@@ -13036,7 +12908,7 @@ def command_ab(arguments: argparse.Namespace) -> ExitCode:
     )
     if arguments.json_dir is not None:
         path = os.path.join(os.path.abspath(arguments.json_dir), "comparison.json")
-        write_document(path, json.dumps(to_json(comparison), indent=2, allow_nan=False) + "\n")
+        write_document(path, json_document(comparison))
     return answer(comparison, arguments)
 
 
@@ -13046,8 +12918,11 @@ def failure_shown(measurers: Sequence[Measurer]) -> Iterator[None]:
     try:
         yield
     except ProbeError:
-        for line in next((one.measurement.stderr_tail for one in measurers if one.measurement.stderr_tail), ()):
-            print(f"  | {printable(line, 300)}", file=sys.stderr)
+        tail = next((one.measurement.stderr_tail for one in measurers if one.measurement.stderr_tail), ())
+        if tail:
+            complain(
+                "\n".join(["the last lines that the command wrote to stderr:", *(f"  | {line[:300]}" for line in tail)])
+            )
         raise
 
 
@@ -13064,20 +12939,8 @@ def add_ab_parser(commands: Any) -> None:
     for name in ARM_NAMES:
         parser.add_argument(f"--{name}", dest=f"{name}_tree", metavar="DIR", help=f"run the {name} in DIR")
         parser.add_argument(f"--{name}-ref", metavar="REV", help=f"run the {name} in a temporary checkout of REV (git)")
-        parser.add_argument(
-            f"--{name}-env",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help=f"set a variable for the {name} only; repeatable",
-        )
-        parser.add_argument(
-            f"--{name}-set",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help=f"set warp.config.NAME for the {name} only; repeatable",
-        )
+        add_list_option(parser, f"--{name}-env", "NAME=VALUE", f"set a variable for the {name} only")
+        add_list_option(parser, f"--{name}-set", "NAME=VALUE", f"set warp.config.NAME for the {name} only")
     parser.add_argument(
         "--null",
         action="store_true",
@@ -13088,7 +12951,6 @@ def add_ab_parser(commands: Any) -> None:
     add_run_options(parser)
     add_architecture_option(parser)
     add_verdict_options(parser)
-    add_command(parser, "the program to measure")
     parser.set_defaults(run=command_ab, cwd=None, demo=False, label=None)
 
 
@@ -13138,10 +13000,7 @@ def command_what_if(arguments: argparse.Namespace) -> ExitCode:
         tuple(rows),
         tuple(_arm_warnings(report, Metric.COLD_MODULE)),
     )
-    document = json.dumps(to_json(ledger), indent=2, allow_nan=False) + "\n"
-    if arguments.json not in (None, "-"):
-        write_document(arguments.json, document)
-    write_stdout(document if arguments.json == "-" else render_ledger(ledger, TextFormat(arguments.format)))
+    write_result(ledger, arguments.json, lambda: render_ledger(ledger, TextFormat(arguments.format)))
     return ExitCode.OK
 
 
@@ -13160,7 +13019,7 @@ def take_rounds(baseline: Measurer, arms: dict[Lever, Measurer], failed: dict[Le
                     arms[lever].sample(index)
                 except ProbeError as error:
                     failed[lever] = str(error)
-                    print(f"warp-compile-probe: {printable(str(error), 300)}", file=sys.stderr)
+                    complain(str(error))
 
 
 def add_what_if_parser(commands: Any) -> None:
@@ -13174,20 +13033,14 @@ def add_what_if_parser(commands: Any) -> None:
         epilog="example: warp_compile_probe.py what-if --levers enable_backward=False -- python -m my_app --steps 3",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--levers",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE[,...]",
-        help=f"what to try (default: {', '.join(lever.text for lever in DEFAULT_LEVERS)})",
-    )
+    default = ", ".join(lever.text for lever in DEFAULT_LEVERS)
+    add_list_option(parser, "--levers", "NAME=VALUE[,...]", f"what to try (default: {default})")
     parser.add_argument("--json", metavar="FILE", help="write the ledger as JSON; - for standard output, no text")
     parser.add_argument("--json-dir", metavar="DIR", help="write the report of every arm there")
     parser.add_argument("--cwd", metavar="DIR", help="run the command in DIR")
     parser.add_argument("--demo", action="store_true", help="measure a small built-in Warp program instead")
     add_run_options(parser)
     add_format_option(parser, [TextFormat.TEXT, TextFormat.MARKDOWN])
-    add_command(parser, "the program to measure")
     parser.set_defaults(run=command_what_if, label=None, cuda_arch=[], on=None)
 
 
@@ -13216,18 +13069,16 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message}; see {self.prog} --help")
 
 
-def positive_int(text: str) -> int:
-    """An option value that counts something."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
-    return int(text)
+def whole_number(least: int, most: float = math.inf) -> Callable[[str], int]:
+    """The type of an option whose value counts something, within limits."""
 
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            limits = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
+            raise argparse.ArgumentTypeError(f"expected a whole number {limits}, found {text!r}")
+        return int(text)
 
-def whole_number(text: str) -> int:
-    """An option value that is a limit of a count."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, found {text!r}")
-    return int(text)
+    return parse
 
 
 def percentage(text: str) -> float:
@@ -13239,13 +13090,6 @@ def percentage(text: str) -> float:
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"expected a percentage, 0 or more, found {text!r}")
     return value
-
-
-def exit_code(text: str) -> int:
-    """An option value that is an exit code."""
-    if not text.isdecimal() or int(text) > 255:
-        raise argparse.ArgumentTypeError(f"expected an exit code from 0 to 255, found {text!r}")
-    return int(text)
 
 
 def positive_seconds(text: str) -> float:
@@ -13284,59 +13128,38 @@ def add_measure_parser(commands: Any) -> None:
         metavar="ARCH",
         help="hold the limits against what --cuda-arch says of this architecture",
     )
-    add_command(parser, "the program to measure")
     parser.set_defaults(run=command_measure)
 
 
 def add_architecture_option(parser: argparse.ArgumentParser) -> None:
     """Add --cuda-arch, which `measure` and `ab` share."""
-    parser.add_argument(
-        "--cuda-arch",
-        type=architecture_from,
-        action="append",
-        default=[],
-        metavar="ARCH",
-        help="also measure what the command would build on this CUDA architecture (90, 90a, sm_90), without a GPU;"
-        " repeatable; needs Warp 1.12 or newer",
+    text = (
+        "also measure what the command would build on this CUDA architecture (90, 90a, sm_90), without a GPU; needs"
+        " Warp 1.12 or newer"
     )
-
-
-def add_command(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add the command after `--`."""
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=text)
+    add_list_option(parser, "--cuda-arch", "ARCH", text, type=architecture_from)
 
 
 def add_gate_options(parser: argparse.ArgumentParser) -> None:
     """Add the limits of `measure`; exceeding one is exit code 6."""
     for gate, (_, nouns) in GATE_NOUNS.items():
         text = f"exit with 6 if a sample has more {nouns}"
-        parser.add_argument(gate.value, type=whole_number, metavar="N", help=text)
-    parser.add_argument(
-        "--fail-on",
-        action="append",
-        default=[],
-        metavar="FINDING[,...]",
-        help="exit with 6 on these findings: CS-1, rebuild, ..., or redundant or hint for all of a kind; repeatable",
-    )
+        parser.add_argument(gate.value, type=whole_number(0), metavar="N", help=text)
+    text = "exit with 6 on these findings: CS-1, rebuild, ..., or redundant or hint for all of a kind"
+    add_list_option(parser, "--fail-on", "FINDING[,...]", text)
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Add what `measure`, `ab` and `what-if` share: how the command is run."""
-    parser.add_argument("--samples", type=positive_int, default=3, metavar="N", help="samples to take (default 3)")
+    """Add what `measure`, `ab` and `what-if` share: the command after `--`, and how it is run."""
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program to measure")
+    parser.add_argument("--samples", type=whole_number(1), default=3, metavar="N", help="samples to take (default 3)")
     parser.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help="end a run that takes longer")
-    parser.add_argument(
-        "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the command; repeatable"
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="set warp.config.NAME in the command, before any module is created; repeatable",
-    )
+    add_list_option(parser, "--env", "NAME=VALUE", "set a variable for the command")
+    text = "set warp.config.NAME in the command, before any module is created"
+    add_list_option(parser, "--set", "NAME=VALUE", text)
     parser.add_argument("--inherit-tmpdir", action="store_true", help="keep the user's TMPDIR instead of a private one")
     parser.add_argument(
-        "--expect-exit", type=exit_code, default=0, metavar="N", help="the exit code of success (default 0)"
+        "--expect-exit", type=whole_number(0, 255), default=0, metavar="N", help="the exit code of success (default 0)"
     )
     parser.add_argument("--keep-logs", metavar="DIR", help="keep stdout and stderr of every run in DIR")
     parser.add_argument("--echo", action="store_true", help="pass the command's output through to stderr")
@@ -13386,10 +13209,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         SIGNALS.ignore()
         complain("terminated")
         return ExitCode.TERMINATED
-    except BrokenPipeError:
-        # The reader of stdout has gone (| head).
-        discard(sys.stdout)
-        return ExitCode.OK
     except Exception:
         # Whatever it is, it must not look like a result.
         complain(f"this is a bug in the probe, please report these lines\n{traceback.format_exc()}")

@@ -293,6 +293,7 @@ def test_the_index_of_a_hook_that_runs_the_probe_stays_as_it_is(repository, monk
     revision = probe.find_revision("--baseline-ref", "HEAD~1", str(repository / "sub"))
     inside = probe.check_out(revision, workspace, "baseline")
     assert (Path(inside) / "program.py").read_text() == "print('first')\n"
+    assert probe.git_state(workspace.root) == (None, None), "the commit of the hook's repository, not of the program's"
     workspace.remove()
     monkeypatch.delenv("GIT_DIR")
     monkeypatch.delenv("GIT_INDEX_FILE")

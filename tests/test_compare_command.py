@@ -188,6 +188,21 @@ def test_json_that_cannot_be_written(run, path):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"), [(["--max-regression", "5"], 6), (["--max-regression", "50", "--require", "improved"], 5)]
+)
+def test_that_nobody_reads_stderr_does_not_change_the_exit_code(tmp_path, words, expected):
+    for name, made in (("before", FASTER), ("after", BASELINE)):
+        (tmp_path / name).write_text(json.dumps(probe.to_json(made)), encoding="utf-8")
+    source, sink = os.pipe()
+    os.close(source)
+    command = [sys.executable, SCRIPT, "compare", tmp_path / "before", tmp_path / "after", *words]
+    with os.fdopen(sink, "wb") as stderr:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, check=False)
+    assert done.returncode == expected
+    assert done.stdout.startswith(b"REGRESSED")
+
+
 def test_json_to_a_device(run):
     assert run(BASELINE, FASTER, "--json", os.devnull)[0] == 0
 

@@ -159,6 +159,13 @@ def test_markdown_shows_a_program_s_words_as_they_are():
     assert len(cells) == 8
 
 
+def test_markdown_shows_paths_from_the_program_s_directory_whatever_its_name():
+    made = dataclasses.replace(
+        with_findings(finding(where=probe.Site("/work/my_app/sim.py", 42, "main"))), cwd="/work/my_app"
+    )
+    assert "| sim.py:42 in main |" in probe.render_markdown(made)
+
+
 def test_markdown_says_what_the_text_says():
     made = with_findings(finding())
     text = probe.render_markdown(made, probe.gate_violations(made, probe.Gates({probe.Gate.BUILDS: 0})))

@@ -215,7 +215,7 @@ def test_the_estimate_waits_for_the_first_offline_load(tmp_path, capsys):
         file.write(json.dumps(loads[1]) + "\n")
     estimate.run()
     assert (
-        "3.0 s for sm_90; with 4 builds on the CPU all offline runs may compile for about 36 s"
+        "3.00 s for sm_90; with 4 builds on the CPU all offline runs may compile for about 36.0 s"
         in capsys.readouterr().err
     )
 

@@ -192,6 +192,17 @@ def test_a_large_report_is_a_bounded_page():
     assert "and 2,900 more rows" in shown
 
 
+def test_hidden_gaps_and_cache_events_are_counted():
+    gaps = tuple(probe.Gap(probe.GapReason.NOT_RECORDED, None, f"gap {number} -") for number in range(100))
+    events = tuple(probe.CacheEvent(probe.CacheEventKind.CLEAR_KERNEL_CACHE, 1.0, f"/c{n}", None) for n in range(50))
+    made = report(sample(run(process([load()], cache_events=events))), gaps=gaps)
+    page = page_of(made)
+    words = [data for _, data in page.texts]
+    assert "not-recorded: gap 0 -" in words
+    for hidden in ["96 more", "and 80 more", "46 more", "and 30 more"]:
+        assert hidden in words, hidden
+
+
 def test_a_report_without_a_complete_sample_is_a_page():
     made = report(dataclasses.replace(sample(run(process([load()]), code=1)), complete=False, warm=None))
     page = page_of(made)

@@ -103,12 +103,12 @@ def test_what_steers_a_terminal_is_escaped(text, expected):
 
 
 def test_tables_are_aligned_and_their_first_column_gives_way():
-    assert probe.table(["NAME", "n"], "lr", [["a", "1"], ["long_name\x07", "1,000"]]) == [
+    assert probe.grid(["NAME", "n"], [["a", "1"], ["long_name\x07", "1,000"]]) == [
         "  NAME               n",
         "  a                  1",
         "  long_name\\x07  1,000",
     ]
-    (_, row) = probe.table(["NAME", "x"], "lr", [["head_" + "a" * 200 + "_tail", "9" * 40]])
+    (_, row) = probe.grid(["NAME", "x"], [["head_" + "a" * 200 + "_tail", "9" * 40]], 116)
     assert len(row) <= 116
     assert row.startswith("  head_aaa")
     assert "..." in row

@@ -17,7 +17,7 @@ from test_trace import checked_trace
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "report.json"
-    path.write_text(probe.report_document(full_report()), encoding="utf-8")
+    path.write_text(probe.json_document(full_report()), encoding="utf-8")
     return path
 
 

@@ -127,7 +127,7 @@ def check_everything(report):
     trace = probe.render_trace(report)
     check_terminal(trace)
     checked_trace(json.loads(trace))
-    document = json.loads(probe.report_document(report))
+    document = json.loads(probe.json_document(report))
     assert probe.Report.from_json(document) == report
 
 
