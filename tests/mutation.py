@@ -1,6 +1,6 @@
 """Mutation run over the functions that judge: `python tests/mutation.py [--jobs N] [FUNCTION...]`, `nox -s mutation`.
 
-Mutants come from mutmut's operators, applied to the functions named in FUNCTIONS and to nothing else. The tests are
+Mutants come from mutmut's operators, applied to the functions named in SECTIONS and to nothing else. The tests are
 collected once; each mutant is then tried in a fork of that process, with the tests that call the function, quick ones
 first. A mutant that no test tells from the original survives. Survivors must be explained in mutation_survivors.yml:
 one that is not, and an explanation without a survivor, make the run fail.
@@ -34,27 +34,33 @@ TESTS = Path(__file__).resolve().parent
 SCRIPT = TESTS.parent / "scripts" / "warp_compile_probe.py"
 SURVIVORS = TESTS / "mutation_survivors.yml"
 
-FUNCTIONS = (
-    # Statistics
-    *("SIGNIFICANCE", "MIN_JUDGED_SAMPLES", "MAX_JUDGED_SAMPLES", "timed", "noise_band", "rank_sum_p", "_ways_up_to"),
-    *("needed_samples", "weigh", "machine_warnings", "sample_warnings", "_drifts", "_orders_up_to"),
-    # Time, of Comparison
-    *("rule_on_time", "_deciding_metric", "_weighed_verdict", "_owed_to_warm_run", "_regressed", "choose_measure"),
-    *("_warm_loads_differ", "_warm_loads", "_builds", "_judged_values", "sum_up", "gather_evidence", "_summary"),
-    *("_change_text", "_reason_text", "_machine_may_have_moved"),
-    # What was measured, and whether all of it was seen, of Comparison
-    *("field_differences", "meant_to_differ", "_rule_on_fields", "HARMLESS_GAPS", "_rule_on_samples"),
-    *("_rule_on_coverage",),
-    # The same work, of Comparison
-    *("judge_topology", "_match_samples", "match_runs", "_unmatched", "_surplus", "_same_as_far_as_kept"),
-    *("_shared_differently", "_first_divergence", "_sum_counts", "_generation_and_age", "_numbered_chunks"),
-    # Identities, of Comparison
-    *("compare_identities", "_common_hash_length", "_hashes_by_place", "_renamed_places"),
-    # Gates
-    *("GATE_NOUNS", "parse_fail_on", "gate_violations", "counted_loads", "undecided_gates", "regression_violation"),
-    *("undecided_regression",),
-)
-TEST_FILES = ("test_statistics.py", "test_compare.py", "test_compare_options.py", "test_gates.py", "test_ab.py")
+# Names of functions and constants of the script, by the files of tests that are to tell their mutants.
+SECTIONS = {
+    ("test_statistics.py",): (
+        *("SIGNIFICANCE", "MIN_JUDGED_SAMPLES", "timed", "noise_band", "rank_sum_p", "_ways_up_to", "needed_samples"),
+        *("weigh", "machine_warnings", "sample_warnings", "_drifts", "_orders_up_to"),
+    ),
+    ("test_gates.py",): (
+        *("GATE_NOUNS", "parse_fail_on", "gate_violations", "counted_loads", "undecided_gates"),
+        *("regression_violation", "undecided_regression"),
+    ),
+    ("test_compare.py", "test_compare_options.py", "test_ab.py"): (
+        "MAX_JUDGED_SAMPLES",
+        # by time
+        *("rule_on_time", "_deciding_metric", "_weighed_verdict", "_owed_to_warm_run", "_regressed"),
+        *("choose_measure", "_warm_loads_differ", "_warm_loads", "_builds", "_judged_values", "sum_up"),
+        *("gather_evidence", "_summary", "_machine_may_have_moved", "_change_text", "_reason_text"),
+        # by what was measured, and whether all of it was seen
+        *("field_differences", "meant_to_differ", "_rule_on_fields", "HARMLESS_GAPS", "_rule_on_samples"),
+        "_rule_on_coverage",
+        # by the launches
+        *("judge_topology", "_match_samples", "match_runs", "_unmatched", "_surplus", "_same_as_far_as_kept"),
+        *("_shared_differently", "_first_divergence", "_sum_counts", "_generation_and_age", "_numbered_chunks"),
+        # by identities
+        *("compare_identities", "_common_hash_length", "_hashes_by_place", "_renamed_places"),
+    ),
+}
+FILES = {name: files for files, names in SECTIONS.items() for name in names}
 # They build kernels, start the script, or take seconds, and so tell too little about a mutant for their time.
 LEFT_OUT = (
     "million or real_fix or option_set_in_time or rate_of_false_alarms or dealing_out or null_reports or interleaved"
@@ -126,9 +132,9 @@ def sources() -> dict[str, str]:
     found = {}
     for node in ast.parse(text).body:
         name = node.targets[0].id if isinstance(node, ast.Assign) else getattr(node, "name", None)
-        if name in FUNCTIONS:
+        if name in FILES:
             found[name] = "".join(lines[node.lineno - 1 : node.end_lineno])
-    missing = [name for name in FUNCTIONS if name not in found]
+    missing = [name for name in FILES if name not in found]
     if missing:
         raise SystemExit(f"not in {SCRIPT.name} any more: {', '.join(missing)}")
     return found
@@ -190,7 +196,7 @@ class MutationRun:
         running: dict[int, Mutant] = {}
         self._start(Mutant("weigh", sources()["weigh"], "", ""), list(seconds), 600, running)
         for name in self.names:
-            chosen = sorted(tests[name], key=seconds.__getitem__)
+            chosen = sorted((item for item in tests[name] if item.path.name in FILES[name]), key=seconds.__getitem__)
             if not chosen:
                 self.untested.append(name)
                 continue
@@ -207,7 +213,7 @@ class MutationRun:
     def _tests_by_function(self, session):
         """Which tests call a function, or one that reads a constant; and how long each test takes."""
         probe = sys.modules["warp_compile_probe"]
-        functions = {name: inspect.unwrap(getattr(probe, name)) for name in FUNCTIONS}
+        functions = {name: inspect.unwrap(getattr(probe, name)) for name in FILES}
         codes = {function.__code__: name for name, function in functions.items() if callable(function)}
         tests = collections.defaultdict(list)
         seconds = {}
@@ -230,10 +236,10 @@ class MutationRun:
                 raise SystemExit(f"{item.nodeid} fails without a mutant")
             for code in called:
                 tests[codes[code]].append(item)
-            for name in FUNCTIONS:
+            for name in FILES:
                 if any(name in code.co_names for code in called):
                     tests[name].append(item)
-        return {name: list(dict.fromkeys(tests[name])) for name in FUNCTIONS}, seconds
+        return {name: list(dict.fromkeys(tests[name])) for name in FILES}, seconds
 
     def _start(self, mutant, tests, limit, running):
         """Try a mutant in a fork, which exits with 0 if every test passes."""
@@ -279,8 +285,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="mutants tried at a time (default: 1)")
     parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="what to mutate (default: all)")
     options = parser.parse_args()
-    names = options.functions or list(FUNCTIONS)
-    unknown = [name for name in names if name not in FUNCTIONS]
+    names = options.functions or list(FILES)
+    unknown = [name for name in names if name not in FILES]
     if unknown:
         parser.error(f"not a function of the mutation run: {', '.join(unknown)}")
     warnings.simplefilter("ignore", SyntaxWarning)
@@ -289,7 +295,8 @@ def main() -> int:
     hypothesis.settings.load_profile("mutation")
     run = MutationRun(names, options.jobs)
     arguments = ["-q", "-x", "-p", "no:cacheprovider", "-k", f"not ({LEFT_OUT})"]
-    status = pytest.main([*arguments, *(str(TESTS / name) for name in TEST_FILES)], plugins=[run])
+    files = dict.fromkeys(file for name in names for file in FILES[name])
+    status = pytest.main([*arguments, *(str(TESTS / file) for file in files)], plugins=[run])
     if status != pytest.ExitCode.OK:
         return int(status)
     table = yaml.safe_load(SURVIVORS.read_text(encoding="utf-8")) or {}

@@ -70,6 +70,11 @@ def test_rank_sum_p_of_the_largest_arms_is_exact():
     count = probe.MAX_JUDGED_SAMPLES
     p = probe.rank_sum_p(tuple(range(count)), tuple(range(count, 2 * count)))
     assert p == Fraction(1, math.comb(2 * count, count))
+    assert probe.rank_sum_p((7.0,) * count, (7.0,) * count) == 1
+
+
+def test_ways_to_choose_ranks_are_counted_by_their_sum():
+    assert probe._ways_up_to((1, 2, 3), 2) == (0, 0, 0, 1, 2, 3, 3)
 
 
 @pytest.mark.parametrize(
