@@ -356,3 +356,196 @@ def test_a_change_in_words(before, after, text):
 def test_a_reason_in_words(reason, p, needed, text):
     seen = probe.TimeEvidence(-5_000.0, 1_020.0, Support.OVERLAP, p, needed)
     assert probe._reason_text(VerdictReason(reason), times(*STEADY), times(1.0, 2.0), seen) == text
+
+
+def difference(name, before="a", after="b", *, allowed=False, field=probe.ComparableField.HOST):
+    return probe.FieldDifference(field, name, before, after, allowed)
+
+
+def test_differences_that_are_not_allowed_are_all_named_and_the_first_is_shown():
+    toolkit = probe.ComparableField.TOOLKIT
+    found = (
+        difference("command", allowed=True, field=probe.ComparableField.COMMAND),
+        difference("CUDA toolkit", None, "13.4", field=toolkit),
+        difference("CUDA driver", field=toolkit),
+        difference("usable cores"),
+    )
+    why = (
+        "the reports differ in CUDA toolkit, CUDA driver, usable cores (CUDA toolkit: unknown against 13.4); if that is"
+        " meant, add --allow-different toolkit --allow-different host"
+    )
+    assert probe._rule_on_fields(found) == probe.Ruling(Verdict.NOT_COMPARABLE, VerdictReason.FIELD_DIFFERS, why)
+    assert probe._rule_on_fields(found[:1]) is None
+    long = probe._rule_on_fields((difference("command", "x" * 200, "y" * 200),)).why
+    shown = long.partition("command: ")[2].partition(")")[0]
+    assert (shown.count("x"), shown.count("y")) == (79, 79)  # and a sign that the rest was left out
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [((BASELINE, True), True), ((make_report(factors=(), failed_samples=1), False), False)],
+)
+def test_what_only_a_complete_sample_can_tell_is_no_difference_without_one(known, told):
+    report, complete = known
+    other = change(report, warp=None)
+    found = probe.field_differences(BASELINE, other, frozenset())
+    assert [item.name for item in found] == (["Warp"] if told else [])
+    assert [item.name for item in probe.field_differences(other, BASELINE, frozenset())] == ["Warp"] * complete
+
+
+def test_a_difference_holds_both_values_and_whether_it_is_allowed():
+    other = change(BASELINE, warp="1.18.0", cores=4)
+    assert probe.field_differences(BASELINE, other, frozenset({probe.ComparableField.HOST})) == (
+        probe.FieldDifference(probe.ComparableField.WARP, "Warp", "1.19.0", "1.18.0", False),
+        probe.FieldDifference(probe.ComparableField.HOST, "usable cores", "8", "4", True),
+    )
+
+
+def test_only_what_both_reports_vary_is_meant_to_differ():
+    varied = [probe.Varied.ENV], [probe.Varied.ENV, probe.Varied.SET]
+    one, other = (
+        change(BASELINE, varied=list(names), env={"A": str(index)}, set={"fast_math": str(index)})
+        for index, names in enumerate(varied)
+    )
+    assert probe.meant_to_differ(one, other) == {"--env"}
+    assert [(item.name, item.allowed) for item in probe.field_differences(one, other, frozenset())] == [
+        ("--env", True),
+        ("--set", False),
+    ]
+
+
+def test_each_arm_without_a_complete_sample_is_named():
+    failed = make_report(factors=(), failed_samples=1)
+    tail = " has no complete cold and warm sample: the command failed or was interrupted"
+    for baseline, candidate, names in (
+        (failed, failed, "the baseline and the candidate"),
+        (failed, BASELINE, "the baseline"),
+        (BASELINE, failed, "the candidate"),
+    ):
+        ruling = probe._rule_on_samples(baseline, candidate)
+        assert ruling == probe.Ruling(Verdict.INVALID, VerdictReason.NO_COMPLETE_SAMPLE, names + tail)
+    assert probe._rule_on_samples(BASELINE, BASELINE) is None
+
+
+HARMLESS = probe.Gap(probe.GapReason.MISSING_CACHE_ENTRY, 101, "kept elsewhere")
+HARMFUL = probe.Gap(probe.GapReason.HOOK_FAILED, 101, "y" * 300)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "more"),
+    [((HARMFUL,), ""), ((HARMLESS, HARMFUL), ""), ((HARMFUL,) * 2, " and 1 more"), ((HARMFUL,) * 3, " and 2 more")],
+)
+def test_a_gap_is_shown_with_the_number_of_others(gaps, more):
+    blind = change(BASELINE, coverage=probe.Coverage(1, 1, 1, gaps))
+    ruling = probe._rule_on_coverage(BASELINE, blind)
+    assert (ruling.verdict, ruling.reason) == (Verdict.UNVERIFIED, VerdictReason.COVERAGE_GAP)
+    head, _, tail = ruling.why.partition(" (")
+    assert head == "the recorder could not see everything in the candidate: hook-failed"
+    assert tail.partition(")")[0].count("y") == 159  # and a sign that some was left out
+    assert tail.endswith(f"){more}; loads or launches may be missing")
+    assert probe._rule_on_coverage(blind, BASELINE).why.startswith(head.replace("candidate", "baseline"))
+    assert probe._rule_on_coverage(change(BASELINE, coverage=probe.Coverage(1, 1, 1, (HARMLESS,))), BASELINE) is None
+
+
+def test_graph_replays_of_all_runs_are_counted():
+    replaying = make_report(Proc(graph_replays_unknown=2), factors=(1.0, 1.0))
+    ruling = probe._rule_on_coverage(BASELINE, replaying)
+    why = "the candidate replayed graphs 8 times whose content is unknown: its launches are a lower bound"
+    assert ruling == probe.Ruling(Verdict.UNVERIFIED, VerdictReason.GRAPH_REPLAYS_UNKNOWN, why)
+
+
+def without_content(report):
+    """A report in which what the kernels of the last sample's warm run compute could not be read."""
+    *samples, last = report.samples
+    process = last.warm.processes[0]
+    kernels = tuple(dataclasses.replace(kernel, key="k" * 100, content="") for kernel in process.launches.kernels)
+    process = dataclasses.replace(process, launches=dataclasses.replace(process.launches, kernels=kernels))
+    warm = dataclasses.replace(last.warm, processes=(process,))
+    return change(report, samples=(*samples, dataclasses.replace(last, warm=warm)))
+
+
+def test_a_kernel_that_could_not_be_read_is_named():
+    ruling = probe._rule_on_coverage(BASELINE, without_content(BASELINE))
+    assert (ruling.verdict, ruling.reason) == (Verdict.UNVERIFIED, VerdictReason.KERNEL_CONTENT_UNKNOWN)
+    assert ruling.why.startswith("what kernel kk")
+    assert ruling.why.count("k") == 1 + 79  # and a sign that some was left out
+    assert ruling.why.endswith(" of the candidate computes could not be read")
+
+
+def record(name="program", digits="aaaaaaaaaa", device="cpu", block_dim=1):
+    return dataclasses.replace(BASELINE.identities[0], name=name, hash=digits, device=device, block_dim=block_dim)
+
+
+def hashes(name, before, after, renamed_to=None, device="cpu", block_dim=1):
+    return probe.ModuleHashes(name, device, block_dim, before, after, renamed_to)
+
+
+def test_identities_are_held_against_each_other_place_by_place():
+    found = probe.compare_identities(
+        [
+            record("same"),
+            record("same", "bbbbbbbbbb"),
+            record("moved"),
+            record("moved", device="cuda:0"),
+            record("gone", "eeeeeeeeee"),
+            record("stripped"),
+            record("blind", None),
+            record("copy", "cccccccccc"),
+            record("old", "dddddddddd"),
+        ],
+        [
+            record("same", "bbbbbbbbbb"),
+            record("same"),
+            record("moved", "ffffffffff"),
+            record("moved", device="cuda:0", block_dim=64),
+            record("stripped", None),
+            record("blind"),
+            record("copy_2", "cccccccccc"),
+            record("new", "9999999999"),
+            record("fresh", "8888888888"),
+        ],
+        [probe.Rename("content", "k", "old", "k", "new")],
+    )
+    a, b, c, d, e, f = (digit * 10 for digit in "abcdef")
+    assert found == probe.IdentityChanges(
+        added=(
+            hashes("moved", (), (a,), device="cuda:0", block_dim=64),
+            hashes("fresh", (), ("8888888888",)),
+        ),
+        removed=(hashes("moved", (a,), (), device="cuda:0"), hashes("gone", (e,), ())),
+        moved=(hashes("moved", (a,), (f,)), hashes("old", (d,), ("9999999999",), "new")),
+        same=(hashes("same", (a, b), (b, a)), hashes("copy", (c,), (c,), "copy_2")),
+        unknown=(hashes("stripped", (a,), ()), hashes("blind", (), (a,))),
+    )
+
+
+def test_hashes_are_compared_by_the_digits_that_all_have():
+    assert probe._common_hash_length([record(), record(digits="abc"), record(digits=None)]) == 3
+    assert probe._common_hash_length([record(digits=None)]) == 0
+    assert probe._hashes_by_place([record(digits="abcd"), record(digits="abce"), record(digits="xyz")], 3) == {
+        ("program", "cpu", 1): ("abc", "xyz")
+    }
+
+
+def place(name, block_dim=1):
+    return (name, "cpu", block_dim)
+
+
+def test_a_module_under_another_name_is_found_by_its_hashes_before_a_renamed_kernel():
+    renames = [probe.Rename("content", "k", "old", "k", name) for name in ("other", "twin", "new")]
+    before = {place("old"): ("a", "b"), place("second"): ("c",), place("kept"): ("k",)}
+    after = {place("kept"): ("k",), place("new"): ("b", "a"), place("other"): ("x",), place("new", 64): ("a", "b")}
+    assert probe._renamed_places(before, after, renames) == {place("old"): place("new")}
+    del after[place("new")]
+    assert probe._renamed_places(before, after, renames) == {place("old"): place("other")}
+    del after[place("other")]
+    assert probe._renamed_places(before, after, renames) == {}
+
+
+def test_a_module_is_the_partner_of_only_one():
+    before = {place("one"): ("a",), place("two"): ("a",), place("three"): ()}
+    assert probe._renamed_places(before, {place("new"): ("a",)}, []) == {place("one"): place("new")}
+    renames = [probe.Rename("content", "k", name, "k", "new") for name in ("one", "two")]
+    assert probe._renamed_places(before, {place("new"): ("z",)}, renames) == {place("one"): place("new")}
+    assert probe._renamed_places({place("three"): ()}, {place("new"): ()}, []) == {}
+    assert probe._renamed_places({place("one"): ("a",)}, {place("one"): ("b",), place("new"): ("a",)}, []) == {}
