@@ -126,6 +126,7 @@ def test_needed_samples_is_more_than_there_are():
         ((100.0, 100.0, 100.0), (101.1, 101.1, 101.1), "supported", Fraction(1, 20)),
         ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), "inside", None),
         ((0.1, 0.1, 0.1), (0.5, 0.5, 0.5), "supported", Fraction(1, 20)),
+        ((0.5, 0.5, 0.5), (0.1, 0.1, 0.1), "supported", Fraction(1, 20)),
         ((0.0, 0.0, 0.0), (5.0, 5.0, 5.0), "supported", Fraction(1, 20)),
     ],
 )
