@@ -44,7 +44,7 @@ SECTIONS = {
         *("GATE_NOUNS", "parse_fail_on", "gate_violations", "counted_loads", "undecided_gates"),
         *("regression_violation", "undecided_regression"),
     ),
-    ("test_judging.py", "test_compare.py", "test_compare_options.py", "test_ab.py"): (
+    ("test_judging.py", "test_launch_matching.py", "test_compare.py", "test_compare_options.py", "test_ab.py"): (
         "MAX_JUDGED_SAMPLES",
         # by time
         *("rule_on_time", "_deciding_metric", "_weighed_verdict", "_owed_to_warm_run", "_regressed"),

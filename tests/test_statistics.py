@@ -200,11 +200,11 @@ def test_a_loaded_machine_is_a_warning(start, end, cores, warned):
         ((110.5, 100.0, 100.0), ["first-sample-outlier"]),
         ((-110.0, -100.0, -100.0), []),
         ((-110.5, -100.0, -100.0), ["first-sample-outlier"]),
-        ((110.0, 100.0), []),  # two cannot tell which is unlike the other
+        ((150.0, 100.0), []),  # two cannot tell which is unlike the other
         ((150.0, 90.0, 100.0, 110.0), []),  # five deviations above them
         ((150.5, 90.0, 100.0, 110.0), ["first-sample-outlier"]),
         ((99.5, 100.5, 101.0, 101.5, 102.5), []),  # by exactly 2 %
-        ((99.5, 100.5, 101.0, 102.0, 102.5), ["drift"]),
+        ((99.5, 100.5, 101.0, 101.6, 102.6), ["drift"]),
         ((-102.5, -101.5, -101.0, -100.5, -99.5), []),
         ((-102.5, -102.0, -101.0, -100.0, -99.5), ["drift"]),
         ((100.0, 102.0, 104.0, 108.0, 106.0), []),  # one pair of ten falls: p = 1/12
@@ -212,9 +212,12 @@ def test_a_loaded_machine_is_a_warning(start, end, cores, warned):
         ((100.0, 104.0, 102.0, 106.0, 110.0, 108.0), []),  # two: p = 1/18
         ((110.0, 106.0, 108.0, 104.0, 100.0, 102.0), []),
         ((100.0, 102.0, 104.0, 106.0, 108.0, 108.0), ["drift"]),  # a tie counts like a pair that falls
+        ((108.0, 108.0, 106.0, 104.0, 102.0, 100.0), ["drift"]),
         ((100.0, 102.0, 102.0, 106.0, 108.0, 108.0), []),
         ((100.0, 106.0, 104.0, 102.0, 108.0, 110.0, 112.0), ["drift"]),  # three pairs of 21: p = 19/630
         ((100.0, 108.0, 104.0, 102.0, 106.0, 110.0, 112.0), []),  # four
+        ((109.0, 106.0, 103.0, 100.0, 115.0, 112.0, 121.0, 118.0, 124.0), ["drift"]),  # eight of 36: p = 0.045
+        ((109.0, 106.0, 103.0, 100.0, 115.0, 112.0, 121.0, 124.0, 118.0), []),  # nine
     ],
 )
 def test_warnings_about_samples(values, names):
@@ -228,6 +231,8 @@ def test_warnings_about_samples(values, names):
             (1_650.4, 101.0, 99.0),
             "the first sample lies 1,550 ms above the others (cold_module_ms): something was not ",
         ),
+        ((0.5, 0.1, 0.1), "the first sample lies 0 ms above the others (cold_module_ms): "),
+        ((0.1, 0.5, 0.5), "the first sample lies 0 ms below the others (cold_module_ms): "),
         ((49.0, 90.0, 100.0, 110.0), "the first sample lies 51 ms below the others (cold_module_ms): "),
         ((100.0, 103.0, 106.0, 109.0, 112.0), "cold_module_ms drifts from sample to sample: "),
     ],
