@@ -69,3 +69,10 @@ def coverage(session: nox.Session) -> None:
     session.run("coverage", "run", "-m", "pytest", *session.posargs)
     session.run("coverage", "combine")
     session.run("coverage", "report")
+
+
+@nox.session
+def mutation(session: nox.Session) -> None:
+    """Mutate the functions that judge, and check that the tests tell every mutant that is not explained."""
+    session.install("-e", ".[test]", "mutmut==3.8.1")
+    session.run("python", "tests/mutation.py", *session.posargs)

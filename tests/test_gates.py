@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import warp_compile_probe as probe
-from builders import load, process, report, run, sample, warm
+from builders import SITE, digest, load, process, report, run, sample, warm
 from conftest import PROGRAMS
 from report_builder import make_report
 
@@ -76,11 +76,62 @@ def test_a_finding_that_does_not_exist_is_refused(name, hint):
         probe.parse_fail_on([name])
 
 
+def test_a_violation_names_what_exceeds_the_limit_and_where():
+    (violation,) = probe.gate_violations(REPORT, probe.Gates({probe.Gate.WARM_BUILDS: 0}))
+    assert violation == probe.Violation(
+        "--max-warm-builds 0",
+        "1 warm build, at most 0 allowed",
+        (f"sim on cpu at block_dim 1: hash {digest('a')[:7]}, 100 ms, asked for at {probe.place(SITE)}",),
+        SITE,
+    )
+    nowhere = report(sample(run(process([load(site=None), load("other", start=300.0)]))))
+    (violation,) = probe.gate_violations(nowhere, probe.Gates({probe.Gate.BUILDS: 1}))
+    assert violation.where == SITE
+    assert probe.gate_violations(report(), probe.Gates({probe.Gate.BUILDS: 0})) == ()
+
+
+def test_a_violation_by_a_finding_repeats_it():
+    (finding, *_) = REPORT.findings
+    (violation, *_) = probe.gate_violations(REPORT, probe.Gates({}, (finding.mechanism,)))
+    assert violation == probe.Violation(
+        f"--fail-on {finding.mechanism}", f"{finding.mechanism}: {finding.text}", finding.evidence, finding.where
+    )
+
+
+def test_each_gate_has_its_words():
+    assert {gate.value: nouns for gate, nouns in probe.GATE_NOUNS.items()} == {
+        "--max-builds": ("build", "builds"),
+        "--max-rebuilds": ("rebuild", "rebuilds"),
+        "--max-variants": ("variant", "variants"),
+        "--max-warm-builds": ("warm build", "warm builds"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("CS-99", "--fail-on 'CS-99': no finding has this name; did you mean CS-9?"),
+        ("Rebuilds", "--fail-on 'Rebuilds': no finding has this name; did you mean rebuild?"),
+        ("xyzzy", "--fail-on 'xyzzy': no finding has this name; known are redundant, hint"),
+    ],
+)
+def test_an_unknown_finding_is_refused_with_the_nearest_name(name, text):
+    with pytest.raises(probe.InputError) as refused:
+        probe.parse_fail_on(["CS-1", name])
+    assert str(refused.value).startswith(text)
+
+
 def test_what_went_unseen_cannot_be_vouched_for():
     gap = probe.Gap(probe.GapReason.CHILD_NOT_RECORDED, 7, "python worker.py: no recorder started in it")
     unseen = report(two_builds(), gaps=[gap])
     gates = probe.Gates({probe.Gate.BUILDS: 10})
-    assert "child-not-recorded" in probe.undecided_gates(unseen, gates)
+    why = "the gates cannot be vouched for: child-not-recorded (python worker.py: no recorder started in it)"
+    assert probe.undecided_gates(unseen, gates) == why
+    assert probe.undecided_gates(unseen, probe.Gates({}, ("CS-1",))) == why
+    long = report(two_builds(), gaps=[dataclasses.replace(gap, detail="x" * 400)])
+    assert (
+        len(probe.undecided_gates(long, gates)) == len("the gates cannot be vouched for: child-not-recorded ()") + 160
+    )
     assert probe.undecided_gates(unseen, probe.Gates({})) is None
     assert probe.undecided_gates(REPORT, gates) is None
     harmless = report(two_builds(), gaps=[dataclasses.replace(gap, reason=probe.GapReason.MISSING_CACHE_ENTRY)])
@@ -169,6 +220,52 @@ def test_a_regression_is_allowed_up_to_the_limit(candidate, limit, code, capsys)
     assert ("--max-regression" in err) is (code in (5, 6))
     if code == 6:
         assert "cold_module_ms" in err or "compile_elapsed_ms" in err
+
+
+def test_a_regression_beyond_the_limit_is_told_with_every_sample():
+    slower = probe.compare_reports(BASELINE, SLOWER)
+    violation = probe.regression_violation(slower, 5.0)
+    metric = slower.metric.value
+    assert violation.gate == "--max-regression 5"
+    assert violation.found == f"{metric} +20.0 %"
+    assert violation.where is None
+    values, why = violation.evidence
+    assert values == (f"{metric}: baseline 3,998.0, 4,038.0, 3,958.0 ms; candidate 4,797.6, 4,837.6, 4,757.6 ms")
+    assert why == slower.why
+
+
+def in_two_times(comparison, percent, change=200.0):
+    """A comparison with another change of its deciding time."""
+    delta = dataclasses.replace(comparison.deltas[comparison.metric], percent=percent, change=change)
+    return dataclasses.replace(comparison, deltas={comparison.metric: delta})
+
+
+def test_the_limit_itself_is_no_violation():
+    slower = probe.compare_reports(BASELINE, SLOWER)
+    assert probe.regression_violation(in_two_times(slower, 5.0), 5.0) is None
+    assert probe.regression_violation(in_two_times(slower, 5.1), 5.0).found == f"{slower.metric.value} +5.1 %"
+    assert probe.regression_violation(in_two_times(slower, None, 1_234.5), 5.0).found.endswith(" +1,234.5 ms")
+    faster = probe.compare_reports(BASELINE, make_report(factors=(0.8, 0.81, 0.79)))
+    assert probe.regression_violation(in_two_times(faster, 5.1), 5.0) is None
+
+
+def test_at_most_twelve_samples_of_an_arm_are_listed():
+    many = make_report(factors=(1.2,) * 14)
+    values, _ = probe.regression_violation(probe.compare_reports(BASELINE, many), 0.0).evidence
+    assert values.rpartition("candidate ")[2].count(", ") == 11
+
+
+def test_too_few_samples_leave_the_limit_undecided():
+    slower = probe.compare_reports(BASELINE, make_report(factors=(1.3,)))
+    assert probe.undecided_regression(slower, 5.0) == f"--max-regression 5 cannot be decided: {slower.why}"
+    assert probe.undecided_regression(in_two_times(slower, 5.1), 5.0) is not None
+    assert probe.undecided_regression(in_two_times(slower, 5.0), 5.0) is None
+    assert probe.undecided_regression(in_two_times(slower, None), 5.0) is None
+    inside = dataclasses.replace(slower.deltas[slower.metric], outside_band=False)
+    assert probe.undecided_regression(dataclasses.replace(slower, deltas={slower.metric: inside}), 5.0) is None
+    assert probe.undecided_regression(dataclasses.replace(slower, metric=None), 5.0) is None
+    supported = probe.compare_reports(BASELINE, SLOWER)
+    assert probe.undecided_regression(supported, 5.0) is None
 
 
 def test_the_first_exit_code_in_the_order_wins():
