@@ -2829,6 +2829,11 @@ RULES: tuple[Callable[[Case], Iterator[Claim]], ...] = (
 )
 
 
+def section_of(mechanism: Mechanism) -> str:
+    """Where the references say why a mechanism arises and how it is fixed: a path in the skill's folder, with anchor."""
+    return f"{MECHANISMS_PAGE}#{SHARED_SECTIONS.get(mechanism, mechanism.value.lower())}"
+
+
 def _claim(
     mechanism: Mechanism,
     kind: FindingKind,
@@ -2844,8 +2849,7 @@ def _claim(
     """A finding about `module` (name, device, block_dim; None is any), or about the program as a whole."""
     shown = _limited(evidence)
     text = f"{text} {CONFIRM[mechanism]}"
-    see = f"{MECHANISMS_PAGE}#{SHARED_SECTIONS.get(mechanism, mechanism.value.lower())}"
-    finding = Finding(mechanism.value, kind, *module, cost_ms, avoidable_ms, shown, where, text, see)
+    finding = Finding(mechanism.value, kind, *module, cost_ms, avoidable_ms, shown, where, text, section_of(mechanism))
     return Claim(finding, frozenset(build.number for build in credited))
 
 

@@ -33,6 +33,7 @@ def evidence(decided_by=DecidedBy.CLOCK, exact=Exact.SAME, identities=UNMOVED, *
         exact=exact,
         pairs={Metric(name): (probe.timed(before), probe.timed(after)) for name, (before, after) in pairs.items()},
         decided_by=decided_by,
+        output=probe.OutputChange(probe.OutputState.SAME, None, None),
     )
 
 
