@@ -2830,7 +2830,7 @@ RULES: tuple[Callable[[Case], Iterator[Claim]], ...] = (
 
 
 def section_of(mechanism: Mechanism) -> str:
-    """Where the references say why a mechanism arises and how it is fixed: a path in the skill's folder, with anchor."""
+    """Where the references explain a mechanism and its fix: a path in the skill's folder, with anchor."""
     return f"{MECHANISMS_PAGE}#{SHARED_SECTIONS.get(mechanism, mechanism.value.lower())}"
 
 
