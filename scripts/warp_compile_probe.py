@@ -2870,7 +2870,7 @@ CONFIRM: dict[Mechanism, str] = {
     Mechanism.CS_1: "Define all of it before its first launch and measure again: one hash is left, and fewer builds.",
     Mechanism.CS_2: "Keep the cache and measure again: the warm run builds nothing.",
     Mechanism.CS_3: "Set it before the first launch and measure again: one hash is left, and fewer builds.",
-    Mechanism.CS_4: "Merge them and measure again: fewer modules, and less cold module time.",
+    Mechanism.CS_4: "Merge those launched at one block_dim and measure again: fewer modules, less module time.",
     Mechanism.CS_5: "Give each block_dim a module of its own kernels, or ask for fewer, and measure again.",
     Mechanism.CS_6: "Register the usual types with wp.overload() before the first launch and measure again.",
     Mechanism.CS_7: "Measure with enable_mathdx_gemm, _solver or _fft off: the build, and the kernel's own run time.",
@@ -5238,7 +5238,8 @@ def _finding_lines(report: Report, rows: int) -> list[str]:
     sections = ", ".join(dict.fromkeys(finding.see for finding in shown if finding.see))
     pointer = f"Why, and how to fix: {sections.replace(f', {MECHANISMS_PAGE}#', ', #')}"
     lines += _wrapped(pointer, "  ", 3) if sections else []
-    return lines + more
+    hidden = [f"{finding.mechanism} of {finding.module or 'the program'}" for finding in report.findings[len(shown) :]]
+    return lines + [line for text in more for line in _wrapped(f"{text}: {', '.join(hidden)}", "", 3)]
 
 
 def _finding_counts(report: Report) -> str:
@@ -5709,7 +5710,11 @@ def _topology_tables(comparison: Comparison) -> list[Table]:
     return [
         Table("Launches", ("launches", "baseline", "candidate"), (summary,)),
         Table("Launches that happen another number of times", ("launch", "baseline", "candidate"), counts),
-        Table("Renamed kernels (same content, allowed)", ("baseline", "candidate"), renames),
+        Table(
+            "Kernels renamed or in another module (same content, allowed)",
+            ("baseline", "candidate"),
+            renames,
+        ),
     ]
 
 
@@ -5718,6 +5723,8 @@ def _times_table(comparison: Comparison) -> Table:
     for metric, delta in comparison.deltas.items():
         if not delta.baseline.median and not delta.candidate.median:
             continue
+        if comparison.on is not None and metric in {Metric.COLD_WALL, Metric.WARM_WALL}:
+            continue  # a view on a device is as long as its builds: no run of the command
         percent = "-" if delta.percent is None else f"{delta.percent:+,.1f} %"
         note = "" if delta.outside_band else "noise"
         if metric is comparison.metric:

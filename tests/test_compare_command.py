@@ -119,7 +119,7 @@ def test_text_says_verdict_then_why_then_the_tables(run):
     assert titles == [
         "Reports",
         "Launches",
-        "Renamed kernels (same content, allowed)",
+        "Kernels renamed or in another module (same content, allowed)",
         "Times (medians, ms)",
         "Exact facts: same",
         "Output",

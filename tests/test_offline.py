@@ -253,7 +253,10 @@ def test_blocks_of_one_architecture_are_judged_and_the_rest_is_not(tmp_path, cap
     assert (found["verdict"], found["on"]) == (verdict, "sm_90")
     assert found["deltas"]["cold_module_ms"]["baseline"]["median"] == 101.0
     assert probe.main(["compare", "--on", "90", before, after]) == code
-    assert " on sm_90, offline: " in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert " on sm_90, offline: " in text
+    assert "cold_module_ms" in text
+    assert "cold_wall_ms" not in text  # the builds of a view on a device take all of its wall time
     assert probe.main(["compare", before, after]) == 0
 
 

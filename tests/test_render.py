@@ -246,6 +246,15 @@ def test_findings_of_several_kinds_point_to_a_section_each():
     assert "  Why, and how to fix: references/mechanisms.md#cs-8, #builds-overlapped" in lines
 
 
+def test_findings_without_room_are_named():
+    made = report(*samples(load(ms=550.0)))
+    one = probe.Finding("CS-1", probe.FindingKind.REDUNDANT, None, None, None, 1.0, 1.0, (), None, "It is.", None)
+    found = tuple(dataclasses.replace(one, module=f"module{number:02}") for number in range(60))
+    text = " ".join(" ".join(lines_of(dataclasses.replace(made, findings=found))).split())
+    assert (shown := text.count("It is.")) < 60
+    assert f"... and {60 - shown} more findings: CS-1 of module{shown:02}, CS-1 of module{shown + 1:02}, " in text
+
+
 def test_no_finding_is_said_in_words():
     lines = lines_of(report(*samples(load())))
     start = lines.index("FINDINGS  0 redundant, 0 hints")
