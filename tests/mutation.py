@@ -294,7 +294,7 @@ def main() -> int:
     hypothesis.settings.register_profile("mutation", derandomize=True, database=None, deadline=None)
     hypothesis.settings.load_profile("mutation")
     run = MutationRun(names, options.jobs)
-    arguments = ["-q", "-x", "-p", "no:cacheprovider", "-k", f"not ({LEFT_OUT})"]
+    arguments = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-k", f"not ({LEFT_OUT})"]
     files = dict.fromkeys(file for name in names for file in FILES[name])
     status = pytest.main([*arguments, *(str(TESTS / file) for file in files)], plugins=[run])
     if status != pytest.ExitCode.OK:
