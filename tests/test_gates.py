@@ -41,7 +41,7 @@ def test_gates_count_what_the_summary_counts():
 
 
 def test_the_worst_sample_counts():
-    quiet = sample(run(process([load("sim", "a")])))
+    quiet = sample(run(process([load("sim", "z")])))
     both = report(quiet, two_builds(index=1))
     assert both.summary.builds == 1
     (violation,) = probe.gate_violations(both, probe.Gates({probe.Gate.BUILDS: 2}))
@@ -87,6 +87,10 @@ def test_a_violation_names_what_exceeds_the_limit_and_where():
     nowhere = report(sample(run(process([load(site=None), load("other", start=300.0)]))))
     (violation,) = probe.gate_violations(nowhere, probe.Gates({probe.Gate.BUILDS: 1}))
     assert violation.where == SITE
+    (violation,) = probe.gate_violations(
+        report(sample(run(process([load(site=None)])))), probe.Gates({probe.Gate.BUILDS: 0})
+    )
+    assert violation.where is None
     assert probe.gate_violations(report(), probe.Gates({probe.Gate.BUILDS: 0})) == ()
 
 
