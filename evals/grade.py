@@ -353,11 +353,8 @@ def decided(holds: object, id_: str, on: str, evidence: str) -> Point:
     return Point(id_, on, Status.PASS if holds else Status.FAIL, evidence)
 
 
-def evaluate(fixture: Fixture, baseline: Seen, candidate: Seen, *, offline: bool) -> tuple[Point, ...]:
-    """Grade all points of a fixture. `offline`: whether the reports hold what it says of CUDA architectures.
-
-    Raises GradeError where the baseline itself cannot be graded.
-    """
+def check_baseline(fixture: Fixture, baseline: Seen) -> probe.Report:
+    """The report of a fixture. Raises GradeError where the fixture itself cannot be graded."""
     if baseline.failure or baseline.report is None:
         raise GradeError(f"{fixture.name}: the fixture itself fails: {baseline.failure}")
     if baseline.check.error:
@@ -366,32 +363,27 @@ def evaluate(fixture: Fixture, baseline: Seen, candidate: Seen, *, offline: bool
         raise GradeError(f"{fixture.name}: its check has no figures to compare")
     if sprung := [name for name, held in baseline.check.traps.items() if not held]:
         raise GradeError(f"{fixture.name}: its check finds {sprung[0]} broken in the fixture itself")
-    places = (CPU, *fixture.devices) if offline else (CPU,)
-    complete = len(probe.complete_runs(baseline.report))
-    points = [
-        decided(
-            not candidate.failure,
-            COMMAND_SUCCEEDS,
-            CPU,
-            candidate.failure or f"{probe.plural(complete, 'cold run')} and the warm ones after them",
-        )
-    ]
-    if candidate.failure or candidate.report is None:
-        unchecked = [("topology", CPU), ("kernel-names", CPU), *((rule.id, rule.on) for rule in fixture.points)]
-        points += [Point(id_, on, Status.NOT_CHECKED, "the command failed") for id_, on in unchecked]
-    else:
-        arms = {place: (at(baseline.report, place), at(candidate.report, place)) for place in places}
-        comparisons = {place: probe.compare_reports(*pair) for place, pair in arms.items()}
-        points += [topology_point(comparisons), kernel_names_point(comparisons)]
-        for rule in fixture.points:
-            if isinstance(rule.rule, DeviceRule):
-                points.append(Point(rule.id, rule.on, Status.NOT_CHECKED, f"{NEEDS_CUDA}: {rule.rule.text}"))
-            elif rule.on not in arms:
-                points.append(Point(rule.id, rule.on, Status.NOT_CHECKED, NEEDS_CUDA))
-            else:
-                holds, evidence = judge_rule(rule.rule, *arms[rule.on])
-                points.append(decided(holds, rule.id, rule.on, evidence))
-    return (*points, *check_points(fixture, baseline.check, candidate.check), outside_src_point(baseline, candidate))
+    return baseline.report
+
+
+def measured_points(
+    fixture: Fixture, arms: dict[str, tuple[probe.Report, probe.Report]], comparisons: dict[str, probe.Comparison]
+) -> Iterator[Point]:
+    """The points that two reports decide, on every place that was measured; none was if the candidate failed."""
+    if not arms:
+        for id_, on in (("topology", CPU), ("kernel-names", CPU), *((rule.id, rule.on) for rule in fixture.points)):
+            yield Point(id_, on, Status.NOT_CHECKED, "the command failed")
+        return
+    yield topology_point(comparisons)
+    yield kernel_names_point(comparisons)
+    for rule in fixture.points:
+        if isinstance(rule.rule, DeviceRule):
+            yield Point(rule.id, rule.on, Status.NOT_CHECKED, f"{NEEDS_CUDA}: {rule.rule.text}")
+        elif rule.on not in arms:
+            yield Point(rule.id, rule.on, Status.NOT_CHECKED, NEEDS_CUDA)
+        else:
+            holds, evidence = judge_rule(rule.rule, *arms[rule.on])
+            yield decided(holds, rule.id, rule.on, evidence)
 
 
 def at(report: probe.Report, place: str) -> probe.Report:
@@ -763,22 +755,27 @@ class Grade:
         }
 
 
-def compared(fixture: Fixture, baseline: Seen, candidate: Seen, *, offline: bool) -> dict[str, str]:
-    """The verdict of `compare` with its reason, by place."""
-    if baseline.report is None or candidate.report is None or candidate.failure:
-        return {}
-    comparisons = {
-        place: probe.compare_reports(at(baseline.report, place), at(candidate.report, place))
-        for place in ((CPU, *fixture.devices) if offline else (CPU,))
-    }
-    return {place: f"{comparison.verdict.value}: {comparison.why}" for place, comparison in comparisons.items()}
-
-
 def make_grade(fixture: Fixture, name: str, baseline: Seen, candidate: Seen, *, offline: bool) -> Grade:
-    """Judge a candidate that was measured."""
-    points = evaluate(fixture, baseline, candidate, offline=offline)
-    unseen = () if offline else fixture.devices
-    return Grade(fixture.name, name, points, compared(fixture, baseline, candidate, offline=offline), unseen)
+    """Judge a candidate that was measured. `offline`: whether the reports hold what the fixture says of CUDA.
+
+    Raises GradeError where the fixture itself cannot be graded.
+    """
+    before = check_baseline(fixture, baseline)
+    after = None if candidate.failure else candidate.report
+    places = (CPU, *fixture.devices) if offline else (CPU,)
+    arms = {place: (at(before, place), at(after, place)) for place in places} if after else {}
+    comparisons = {place: probe.compare_reports(*pair) for place, pair in arms.items()}
+    runs = probe.plural(len(probe.complete_runs(before)), "cold run")
+    points = (
+        decided(
+            not candidate.failure, COMMAND_SUCCEEDS, CPU, candidate.failure or f"{runs} and the warm ones after them"
+        ),
+        *measured_points(fixture, arms, comparisons),
+        *check_points(fixture, baseline.check, candidate.check),
+        outside_src_point(baseline, candidate),
+    )
+    verdicts = {place: f"{found.verdict.value}: {found.why}" for place, found in comparisons.items()}
+    return Grade(fixture.name, name, points, verdicts, () if offline else fixture.devices)
 
 
 def grade(grader: Grader, fixture: Fixture, candidate: Path) -> Grade:

@@ -11100,7 +11100,6 @@ def check_run(
     `known` and `found` are the module directories before and after the run.
     """
     gaps = list(read.gaps)
-    notices: list[Notice] = []
     if not read.processes:
         gaps.append(root_gap(command))
     loads = [load for process in read.processes for load in process.loads]
@@ -11130,14 +11129,6 @@ def check_run(
             text = f"{len(missing)} builds left no module directory: {', '.join(missing[:5])}"
             gaps.append(Gap(GapReason.MISSING_CACHE_ENTRY, None, text))
     printed = executed.stdout.record_count + executed.stderr.record_count
-    if printed > len(records):
-        text = f"{printed} module lines were printed; only the first {len(records)} were held against the records"
-        notices.append(Notice("log-lines-left-out", f"{kind.value} run: {text}"))
-    if executed.survivors:
-        text = f"{len(executed.survivors)} processes outlived the command and were ended: {executed.survivors[0]}"
-        notices.append(Notice("survivors", f"{kind.value} run: {text}"))
-    if count := executed.stdout.parser.unreadable + executed.stderr.parser.unreadable:
-        notices.append(Notice("unreadable-log-lines", f"{kind.value} run: {count} module lines could not be read"))
     run = Run(
         kind=kind,
         wall_ms=executed.wall_ms,
@@ -11152,7 +11143,21 @@ def check_run(
         cross_check=CrossCheck(printed, len(extra), len(found), tuple(unexplained)),
     )
     foreign = foreign_cached_loads(processes) if kind in (RunKind.COLD, RunKind.OFFLINE) else []
-    return Checked(run, tuple(gaps), tuple(notices), tuple(foreign))
+    return Checked(run, tuple(gaps), tuple(output_notices(kind, executed)), tuple(foreign))
+
+
+def output_notices(kind: RunKind, executed: Executed) -> Iterator[Notice]:
+    """What has to be said of the output of a run and of the processes that it left behind."""
+    streams = (executed.stdout, executed.stderr)
+    printed, kept = sum(stream.record_count for stream in streams), sum(len(stream.records) for stream in streams)
+    if printed > kept:
+        text = f"{printed} module lines were printed; only the first {kept} were held against the records"
+        yield Notice("log-lines-left-out", f"{kind.value} run: {text}")
+    if executed.survivors:
+        text = f"{len(executed.survivors)} processes outlived the command and were ended: {executed.survivors[0]}"
+        yield Notice("survivors", f"{kind.value} run: {text}")
+    if count := sum(stream.parser.unreadable for stream in streams):
+        yield Notice("unreadable-log-lines", f"{kind.value} run: {count} module lines could not be read")
 
 
 def root_gap(command: Sequence[str]) -> Gap:

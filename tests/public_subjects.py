@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import json
 import os
 import subprocess
 import sys
@@ -64,7 +63,7 @@ def measure(python: str, name: str, folder: Path, timeout_s: int) -> tuple[probe
     said = "" if done.returncode == 0 else done.stderr.strip().rpartition("\n")[2]
     if not path.exists():
         return None, said
-    return probe.Report.from_json(json.loads(path.read_text(encoding="utf-8"))), said
+    return probe.load_report(str(path)), said
 
 
 def row(name: str, report: probe.Report | None, said: str) -> tuple[str, ...]:

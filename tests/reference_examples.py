@@ -9,7 +9,6 @@ are those of a compilation for that architecture.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import subprocess
 import sys
@@ -95,7 +94,7 @@ def measure(program: str, architecture: str | None, python: str, folder: Path) -
     done = subprocess.run(list(map(str, argv)), check=False, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    report = probe.Report.from_json(json.loads((folder / "report.json").read_text(encoding="utf-8")))
+    report = probe.load_report(str(folder / "report.json"))
     judged = probe.offline_report(report, architecture, "the report") if architecture else report
     outputs = sorted((folder / "logs").glob("*cold*out*"))
     lines = outputs[0].read_text(encoding="utf-8").strip().splitlines() if outputs else []

@@ -16,7 +16,6 @@ import argparse
 import datetime
 import enum
 import functools
-import json
 import os
 import platform
 import shutil
@@ -249,7 +248,7 @@ def shortfall(check: Check, python: str, folder: Path) -> str | None:
     if done.returncode != 0:
         last = done.stderr.strip().rpartition("\n")[2]
         return last.removeprefix("warp-compile-probe: ") or f"exit code {done.returncode}"
-    return check.deviation(probe.Report.from_json(json.loads(report_path.read_text(encoding="utf-8"))))
+    return check.deviation(probe.load_report(str(report_path)))
 
 
 def judge(release: str, version: str, shortfalls: Sequence[tuple[Check, str | None]]) -> Row:

@@ -38,15 +38,17 @@ def seen(report, check=CHECK, files=FILES, failure=None):
     return grade.Seen(report, failure, check, files)
 
 
+def points_of(fixture, baseline, candidate, *, offline=True):
+    return grade.make_grade(fixture, "candidate", baseline, candidate, offline=offline).points
+
+
 def statuses(fixture, baseline, candidate, *, offline=True):
-    return {item.id: item.status.value for item in grade.evaluate(fixture, baseline, candidate, offline=offline)}
+    return {item.id: item.status.value for item in points_of(fixture, baseline, candidate, offline=offline)}
 
 
 def rule_holds(rule, baseline, candidate):
     fixture = config(points=[point(**rule)])
-    (graded,) = [
-        item for item in grade.evaluate(fixture, seen(baseline), seen(candidate), offline=True) if item.id == "p"
-    ]
+    (graded,) = [item for item in points_of(fixture, seen(baseline), seen(candidate), offline=True) if item.id == "p"]
     return graded.status is grade.Status.PASS, graded.evidence
 
 
@@ -58,7 +60,7 @@ def test_an_unchanged_candidate_passes_what_every_fixture_asks_for():
         "command-succeeds", "topology", "kernel-names", "check-runs", "numeric", "gradients", "trap:isolated",
         "outside-src",
     ]  # fmt: skip
-    points = grade.evaluate(config(), seen(make_report(LATE)), seen(make_report(LATE)), offline=True)
+    points = points_of(config(), seen(make_report(LATE)), seen(make_report(LATE)))
     assert [(item.id, item.status.value) for item in points] == [(id_, "pass") for id_ in ids]
     assert "3 launches on cpu" in points[1].evidence
 
@@ -192,7 +194,7 @@ def test_what_a_failed_command_leaves_open_is_not_checked():
 )
 def test_a_broken_fixture_is_no_grade(baseline):
     with pytest.raises(grade.GradeError, match=r"^f: "):
-        grade.evaluate(config(), baseline, seen(make_report()), offline=True)
+        points_of(config(), baseline, seen(make_report()))
 
 
 # -- points on a CUDA architecture ------------------------------------------------------------------------------------
@@ -216,13 +218,13 @@ def test_what_holds_on_the_cpu_may_fail_on_an_architecture():
     assert (found["topology"], found["p"]) == ("fail", "pass")
     found = statuses(fixture, baseline, candidate, offline=False)
     assert (found["topology"], found["p"]) == ("pass", "not checked")
-    unchecked = [item for item in grade.evaluate(fixture, baseline, candidate, offline=False) if item.id == "p"]
+    unchecked = [item for item in points_of(fixture, baseline, candidate, offline=False) if item.id == "p"]
     assert [item.line for item in unchecked] == ["not checked (needs CUDA)  p"]
 
 
 def test_what_only_a_device_can_show_is_said_and_not_checked():
     fixture = config(points=[{"id": "p", "on": "cuda", "text": "The loads overlap."}])
-    points = grade.evaluate(fixture, seen(make_report()), seen(make_report()), offline=True)
+    points = points_of(fixture, seen(make_report()), seen(make_report()))
     assert [item.line for item in points if item.id == "p"] == ["not checked (needs CUDA)  p: The loads overlap."]
 
 

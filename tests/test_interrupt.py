@@ -100,7 +100,7 @@ def test_in_sample_2(ending, stubborn, start_sleeper):
         started.process.send_signal(number)
     stdout, stderr = started.finish(exit_code)
     assert re.search(message, error_line(stderr))
-    report = probe.Report.from_json(json.loads(started.report.read_text()))
+    report = probe.load_report(str(started.report))
     first, second = report.samples
     assert (first.complete, second.complete) == (True, False)
     assert report.summary is not None
@@ -123,7 +123,7 @@ def test_before_anything_is_complete(sleeping_run, ending, start_sleeper):
     stdout, stderr = started.finish(exit_code)
     assert re.search(message, error_line(stderr))
     assert "No sample is complete" in stdout
-    report = probe.Report.from_json(json.loads(started.report.read_text()))
+    report = probe.load_report(str(started.report))
     assert report.summary is None
     (sample,) = report.samples
     assert not sample.complete
@@ -151,7 +151,7 @@ def test_a_second_signal_while_the_first_one_is_obeyed(second, start, tmp_path):
     started.process.send_signal(signal.SIGINT)
     _, stderr = started.finish(130)
     assert error_line(stderr) == "warp-compile-probe: interrupted"
-    report = probe.Report.from_json(json.loads(started.report.read_text()))
+    report = probe.load_report(str(started.report))
     assert report.summary is None
 
 
@@ -165,7 +165,7 @@ def test_two_signals_at_once(start_sleeper):
     _, stderr = started.finish(started.process.wait())
     assert started.process.returncode in (130, 143)
     error_line(stderr)
-    assert probe.Report.from_json(json.loads(started.report.read_text())).summary is not None
+    assert probe.load_report(str(started.report)).summary is not None
 
 
 def test_hang_ups_that_nohup_ignores(start, tmp_path):

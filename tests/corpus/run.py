@@ -239,7 +239,7 @@ def measure(batch: Batch, report: Path, echo: bool) -> probe.Report:
         print(done.stdout)
     if done.returncode != 0:
         raise SystemExit(f"{batch.name}: measure ended with exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return probe.Report.from_json(json.loads(report.read_text(encoding="utf-8")))
+    return probe.load_report(str(report))
 
 
 def judged_report(batch: Batch, report: probe.Report) -> probe.Report:
@@ -289,7 +289,7 @@ def main() -> int:
         for batch in batches(programs, options.python, warp):
             path = folder / f"{batch.name}.json"
             if options.keep and path.exists():
-                report = probe.Report.from_json(json.loads(path.read_text(encoding="utf-8")))
+                report = probe.load_report(str(path))
             else:
                 report = measure(batch, path, options.echo)
             report = judged_report(batch, report)
