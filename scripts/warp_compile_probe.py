@@ -6169,12 +6169,19 @@ def render_trace(report: Report) -> str:
     kept = longest_loads((process for _, process in drawn), MAX_TRACE_LOADS)
     names: list[TraceEvent] = []
     events: list[TraceEvent] = []
-    for pid, (title, process) in enumerate(drawn, 1):
+    numbers = itertools.count(1)
+    for title, process in drawn:
         lanes = load_lanes(load for load in process.loads if id(load) in kept)
-        names += _lane_names(title, process, pid, [thread for thread, _ in lanes])
-        events += _process_events(process, pid)
-        for tid, (_, lane) in enumerate(lanes, 1):
+        # No two lanes share a number, and a process's own lane has that of the process, as on Linux: Perfetto (v52)
+        # takes lanes of one number for one lane, and 0 for the number of the process.
+        pid = next(numbers)
+        labels = {pid: "process"}
+        for thread, lane in lanes:
+            tid = next(numbers)
+            labels[tid] = f"loads of thread {thread}"
             events += [event for placed in lane for event in _load_events(placed, pid, tid)]
+        names += _lane_names(title, process, labels)
+        events += _process_events(process, pid)
     events.sort(key=lambda event: (event.start_us, -event.length_us))
     loads = [load for _, process in everything for load in process.loads]
     without_time = sum(load.start_ms is None for load in loads)
@@ -6194,15 +6201,16 @@ def render_trace(report: Report) -> str:
     return json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n"
 
 
-def _lane_names(title: str, process: Process, pid: int, threads: Sequence[int]) -> list[TraceEvent]:
+def _lane_names(title: str, process: Process, labels: dict[int, str]) -> list[TraceEvent]:
+    """The names of the lanes of a process, the first of which is its own, and their order."""
     name = printable(f"{title}, process {process.path}: {shlex.join(process.argv)}", MAX_TRACE_TEXT)
     start = Span("", 0.0, 0.0)
-    labels = ["process", *(f"loads of thread {thread}" for thread in threads)]
+    pid = next(iter(labels))
     return [
-        TraceEvent("M", "process_name", pid, 0, start, {"name": name}),
-        TraceEvent("M", "process_sort_index", pid, 0, start, {"sort_index": pid}),
-        *(TraceEvent("M", "thread_name", pid, tid, start, {"name": label}) for tid, label in enumerate(labels)),
-        *(TraceEvent("M", "thread_sort_index", pid, tid, start, {"sort_index": tid}) for tid in range(len(labels))),
+        TraceEvent("M", "process_name", pid, pid, start, {"name": name}),
+        TraceEvent("M", "process_sort_index", pid, pid, start, {"sort_index": pid}),
+        *(TraceEvent("M", "thread_name", pid, tid, start, {"name": label}) for tid, label in labels.items()),
+        *(TraceEvent("M", "thread_sort_index", pid, tid, start, {"sort_index": tid}) for tid in labels),
     ]
 
 
@@ -6222,7 +6230,7 @@ def _process_events(process: Process, pid: int) -> list[TraceEvent]:
         "loads_without_a_time": [printable(_load_line(load), MAX_TRACE_TEXT) for load in unseen[:MAX_TRACE_ITEMS]],
     }
     unknown = process.launches.graph_replays_unknown
-    counter = "launches (at least)" if unknown or process.end is ProcessEnd.UNRECORDED else "launches"
+    counted = "launches (at least)" if unknown or process.end is ProcessEnd.UNRECORDED else "launches"
     moments: list[tuple[float, str, Site | None]] = [(whole.start_ms, f"born by {process.how}", None)]
     moments += [(one.at_ms, f"{one.kind.value} {one.path or ''}".strip(), one.site) for one in process.cache_events]
     moments += [
@@ -6231,14 +6239,14 @@ def _process_events(process: Process, pid: int) -> list[TraceEvent]:
     ]
     args["instants_left_out"] = max(0, len(moments) - MAX_TRACE_INSTANTS)
     return [
-        TraceEvent("X", whole.name, pid, 0, whole, args),
-        *(TraceEvent("X", span.name, pid, 0, span) for span in start_up_spans(process)),
+        TraceEvent("X", whole.name, pid, pid, whole, args),
+        *(TraceEvent("X", span.name, pid, pid, span) for span in start_up_spans(process)),
         *(
-            TraceEvent("i", name, pid, 0, Span(name, max(0.0, at), max(0.0, at)), _site_args(site))
+            TraceEvent("i", name, pid, pid, Span(name, max(0.0, at), max(0.0, at)), _site_args(site))
             for at, name, site in moments[:MAX_TRACE_INSTANTS]
         ),
         *(
-            TraceEvent("C", counter, pid, 0, Span(counter, at, at), {"launches": count})
+            TraceEvent("C", "kernel", pid, pid, Span(counted, at, at), {counted: count})  # shown as "kernel launches"
             for at, count in ((whole.start_ms, 0), (whole.end_ms, process.launches.count))
         ),
     ]

@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -283,3 +284,22 @@ def small_disk(tmp_path):
 
     with mounted(tmp_path / "disk") as folder:
         yield folder
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A browser
+# ---------------------------------------------------------------------------------------------------------------------
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, driven by Playwright."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra `browser`")
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium")
+    with playwright.sync_playwright() as tools:
+        opened = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()

