@@ -5463,10 +5463,12 @@ def _offline_title(block: Report) -> str:
 def _offline_lines(report: Report, device: str, rows: int) -> list[str]:
     """What `--cuda-arch` measured for one architecture, as far below the rest as it is apart from it."""
     block = offline_report(report, device, "the report")
-    title = f"OFFLINE {device}  {_offline_title(block)}"
+    head = [f"OFFLINE {device}  {_offline_title(block)}"]
+    if block.coverage.gaps:
+        head += _coverage_lines(block, rows)
     summary = block.summary
     if summary is None:
-        return [title, "  No offline sample is complete."]
+        return [*head, "  No offline sample is complete."]
     ms = sorted(record.ms.median for record in block.identities if record.cold)
     ceiling = f"; sum over largest {math.fsum(ms) / ms[-1]:.1f}" if ms and ms[-1] else ""
     parts = [
@@ -5486,7 +5488,7 @@ def _offline_lines(report: Report, device: str, rows: int) -> list[str]:
         plural(summary.launches, "launch", "launches"),
     ]
     lines = [
-        title,
+        *head,
         *_wrapped(f"Cold: {built}: {', '.join(parts)}{ceiling}.", "  ", 3),
         f"  From the filled cache: {with_mad(summary.warm_module_ms)}, {plural(summary.warm_builds, 'build')}.",
         *_wrapped(f"{', '.join(counts)}. LTO artifacts: {_lto_counts(block)}.", "  ", 4),
@@ -5497,7 +5499,6 @@ def _offline_lines(report: Report, device: str, rows: int) -> list[str]:
         *_finding_lines(block, max(2, rows // 2)),
         *_bare_table(_module_table(block), rows, "rows"),
         *_warning_lines(block.warnings, rows),
-        *(f"  not seen: {gap.detail}" for gap in block.coverage.gaps[:rows]),
     ]
 
 
@@ -5883,23 +5884,9 @@ def render_markdown(report: Report, violations: Sequence[Violation] = (), stderr
     lines += ["", f"Program: {markdown_text(printable(shlex.join(report.command), 200))}"]
     tables = [
         _violations_table(violations),
-        Table(
-            f"Findings: {_finding_counts(report)}",
-            ("finding", "kind", "cost", "avoidable", "what", "where"),
-            tuple(
-                (
-                    finding.mechanism,
-                    finding.kind.value,
-                    duration(finding.cost_ms),
-                    "-" if finding.avoidable_ms is None else duration(finding.avoidable_ms),
-                    finding.text,
-                    place(finding.where) if finding.where else "-",
-                )
-                for finding in report.findings
-            ),
-            cell_limit=300,
-        ),
+        _findings_table(report),
         *_figure_tables(report),
+        *(table for device in report.offline for table in _offline_tables(report, device)),
         _warnings_table(report.warnings),
     ]
     # Before anything is escaped: a path of the report may hold what Markdown escapes.
@@ -5908,6 +5895,30 @@ def render_markdown(report: Report, violations: Sequence[Violation] = (), stderr
         for one in tables
     ]
     return bounded_text([*lines, *_table_lines(near, TextFormat.MARKDOWN)])
+
+
+def _findings_table(report: Report) -> Table:
+    rows = tuple(
+        (
+            finding.mechanism,
+            finding.kind.value,
+            duration(finding.cost_ms),
+            "-" if finding.avoidable_ms is None else duration(finding.avoidable_ms),
+            finding.text,
+            place(finding.where) if finding.where else "-",
+        )
+        for finding in report.findings
+    )
+    columns = ("finding", "kind", "cost", "avoidable", "what", "where")
+    return Table(f"Findings: {_finding_counts(report)}", columns, rows, cell_limit=300)
+
+
+def _offline_tables(report: Report, device: str) -> list[Table]:
+    """What `--cuda-arch` measured for one architecture, as tables that name it."""
+    block = offline_report(report, device, "the report")
+    unseen = Table("Not everything was seen", ("gap",), tuple((text,) for text in _gap_texts(block)))
+    tables = [unseen, _findings_table(block), *_figure_tables(block), _warnings_table(block.warnings)]
+    return [dataclasses.replace(table, title=f"Offline for {device}: {table.title}") for table in tables]
 
 
 def _figure_tables(report: Report) -> list[Table]:
@@ -5976,7 +5987,8 @@ def report_annotations(report: Report, violations: Sequence[Violation]) -> list[
     """Exceeded gates as errors, redundant work as warnings, hints as notices."""
     found = [_violation_annotation(violation, report.cwd) for violation in violations]
     told = {(violation.found, violation.where) for violation in violations}
-    untold = (one for one in report.findings if (f"{one.mechanism}: {one.text}", one.where) not in told)
+    offline = (finding for block in report.offline.values() for finding in block.findings)
+    untold = (one for one in (*report.findings, *offline) if (f"{one.mechanism}: {one.text}", one.where) not in told)
     return [*found, *(_finding_annotation(finding, report.cwd) for finding in untold)]
 
 
@@ -6468,9 +6480,7 @@ def _page_head(parent: ET.Element, report: Report) -> None:
         _add(header, "p", line)
     for line in _failure_lines(report, PAGE_LINES, ()):
         _add(header, "p", line.strip(), class_="bad")
-    for line in _coverage_lines(report, PAGE_LINES)[:1]:
-        _add(header, "p", line, class_="bad" if report.coverage.gaps else "good")
-    _page_list(header, _gap_texts(report))
+    _page_coverage(header, report)
     summary = report.summary
     if summary is None:
         return
@@ -6487,6 +6497,12 @@ def _page_head(parent: ET.Element, report: Report) -> None:
         tile = _add(grid, "div")
         _add(tile, "dt", name)
         _add(tile, "dd", value)
+
+
+def _page_coverage(parent: ET.Element, report: Report) -> None:
+    for line in _coverage_lines(report, PAGE_LINES)[:1]:
+        _add(parent, "p", line, class_="bad" if report.coverage.gaps else "good")
+    _page_list(parent, _gap_texts(report))
 
 
 def _page_list(parent: ET.Element, lines: Sequence[str]) -> None:
@@ -6837,7 +6853,7 @@ def _page_offline(parent: ET.Element, report: Report, device: str) -> None:
     _add(section, "p", DIFFERS_ON_DEVICE)
     if block.summary is None:
         _add(section, "p", "No offline sample is complete.", class_="bad")
-    _page_list(section, [f"not seen: {gap.detail}" for gap in block.coverage.gaps])
+    _page_coverage(section, block)
     _page_list(section, [f"{one.name}: {one.text}" for one in block.warnings])
     _build_bar(section, block)
     _page_findings(section, block)

@@ -10,6 +10,7 @@ import pytest
 import warp_compile_probe as probe
 from builders import launches, offline_block, offline_load, offline_sample, process, report, run, sample
 from conftest import PROGRAMS
+from disks import mounted
 from report_builder import Module, Proc, make_report
 from test_reading import load_line
 
@@ -171,6 +172,33 @@ def test_a_block_without_a_complete_sample_says_so():
     assert "No offline sample is complete." in probe.render_report(
         report(sample(run(process([]))), offline={"sm_90": empty})
     )
+
+
+def unseen_offline():
+    gap = probe.Gap(probe.GapReason.RECORD_TRUNCATED, 7, "a line of its record could not be read")
+    block = offline_block(offline_sample(process([offline_load()])))
+    block = dataclasses.replace(block, coverage=dataclasses.replace(block.coverage, gaps=(gap,)))
+    return report(sample(run(process([]))), offline={"sm_90": block})
+
+
+def test_what_went_unseen_in_an_offline_run_is_said_before_its_figures():
+    lines = probe.render_report(unseen_offline()).splitlines()
+    (title,) = [number for number, line in enumerate(lines) if line.startswith("OFFLINE sm_90")]
+    assert lines[title + 1].startswith("NOT EVERYTHING WAS SEEN (1 gap)")
+    assert lines[title + 2] == "  - record-truncated (pid 7): a line of its record could not be read"
+    assert lines[title + 3].startswith("  Cold: ")
+
+
+def test_a_job_summary_and_annotations_show_an_offline_block_too():
+    made = dataclasses.replace(unseen_offline(), offline={"sm_90": variants_block()})
+    findings = made.offline["sm_90"].findings
+    assert [finding.mechanism for finding in findings] == ["CS-5"]
+    text = probe.render_markdown(made)
+    assert "Offline for sm\\_90: Findings: 1 redundant" in text
+    assert "| CS-5 | redundant |" in text
+    assert "Offline for sm\\_90: Modules" in text
+    assert [one.title for one in probe.report_annotations(made, ())] == ["CS-5"]
+    assert "Offline for sm\\_90: Not everything was seen" in probe.render_markdown(unseen_offline())
 
 
 def test_an_offline_run_that_did_something_else_on_the_cpu_is_named():
@@ -411,6 +439,24 @@ def test_an_architecture_that_the_toolkit_does_not_support_ends_with_those_it_do
     measured = measure("offline_dims.py", "hashes", options=("--samples", "1", "--cuda-arch", "20"), expect=2)
     assert "does not support it" in measured.stderr
     assert ", 90, " in measured.stderr
+
+
+@pytest.mark.warp(since="1.12")
+def test_a_disk_that_is_full_in_an_offline_run_costs_what_came_after_and_is_said(measure, tmp_path):
+    with mounted(tmp_path / "disk", "size=400m") as disk:
+        measured = measure("offline_full_disk.py", options=ARCHITECTURE, env={"TMPDIR": str(disk)})
+        left = list(disk.iterdir())
+    assert left == []
+    assert (measured.report.coverage.gaps, measured.report.summary.builds, measured.report.summary.launches) == (
+        (),
+        1,
+        2,
+    )
+    (block,) = measured.report.offline.values()
+    loads = block.samples[0].cold.processes[0].loads
+    assert [(load.block_dim, load.status.value) for load in loads] == [(64, "compiled"), (128, "error")]
+    assert "No space left on device" in loads[1].error
+    assert [finding.mechanism for finding in block.findings] == ["build-error"]
 
 
 @pytest.mark.offline_slow
