@@ -5316,13 +5316,16 @@ def _figure_lines(report: Report) -> list[str]:
     ]
 
 
-def _timed_table(report: Report, summary: Summary) -> Table:
-    """The times of a report by name, a part indented below its whole; those that are zero are left out."""
-    times: list[tuple[str, Timed | None]] = [
+def _timed_table(report: Report, summary: Summary, *, loads_only: bool = False) -> Table:
+    """The times of a report by name, a part indented below its whole; those that are zero are left out. `loads_only`:
+    without those of whole runs, which an offline block has not."""
+    whole_run: list[tuple[str, Timed | None]] = [
         ("cold wall", summary.cold_wall_ms),
         ("warm wall", summary.warm_wall_ms),
         ("cold wall minus warm wall", summary.compile_elapsed_ms),
         ("with a module load in progress", summary.build_span_ms),
+    ]
+    loads: list[tuple[str, Timed | None]] = [
         ("builds, sum of Warp's timers", summary.cold_module_ms),
         ("  code generation", summary.codegen_ms),
         ("  link-time optimisation", summary.lto_ms),
@@ -5335,6 +5338,7 @@ def _timed_table(report: Report, summary: Summary) -> Table:
         ("loads that failed", summary.error_ms),
         ("warm loads, sum of Warp's timers", summary.warm_module_ms),
     ]
+    times = loads if loads_only else whole_run + loads
     rows = tuple((name, *_timed_cells(figure)) for name, figure in times if figure and any(figure.values))
     return Table("Times", ("", "median ms", "MAD", "n"), rows)
 
@@ -5916,12 +5920,13 @@ def _findings_table(report: Report) -> Table:
 def _offline_tables(report: Report, device: str) -> list[Table]:
     """What `--cuda-arch` measured for one architecture, as tables that name it."""
     block = offline_report(report, device, "the report")
-    unseen = Table("Not everything was seen", ("gap",), tuple((text,) for text in _gap_texts(block)))
-    tables = [unseen, _findings_table(block), *_figure_tables(block), _warnings_table(block.warnings)]
+    unseen = Table("Not everything was seen", ("gap",), tuple((text,) for text in _gap_texts(block)), cell_limit=300)
+    figures = _figure_tables(block, loads_only=True)
+    tables = [unseen, _findings_table(block), *figures, _warnings_table(block.warnings)]
     return [dataclasses.replace(table, title=f"Offline for {device}: {table.title}") for table in tables]
 
 
-def _figure_tables(report: Report) -> list[Table]:
+def _figure_tables(report: Report, *, loads_only: bool = False) -> list[Table]:
     """Counts, times and modules of a report, as tables."""
     summary = report.summary
     if summary is None:
@@ -5929,7 +5934,7 @@ def _figure_tables(report: Report) -> list[Table]:
     counts = exact_facts(summary)
     return [
         Table("Counts", tuple(name for name, _ in counts), (tuple(f"{value:,}" for _, value in counts),)),
-        _timed_table(report, summary),
+        _timed_table(report, summary, loads_only=loads_only),
         _module_table(report),
     ]
 

@@ -197,6 +197,7 @@ def test_a_job_summary_and_annotations_show_an_offline_block_too():
     assert "Offline for sm\\_90: Findings: 1 redundant" in text
     assert "| CS-5 | redundant |" in text
     assert "Offline for sm\\_90: Modules" in text
+    assert text.count("| cold wall |") == 1, "an offline run has no wall time that a device would have"
     assert [one.title for one in probe.report_annotations(made, ())] == ["CS-5"]
     assert "Offline for sm\\_90: Not everything was seen" in probe.render_markdown(unseen_offline())
 
