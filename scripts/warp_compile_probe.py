@@ -2548,6 +2548,11 @@ def _is_top_level(kernel: BuiltKernel) -> bool:
     return not made and not kernel.overload
 
 
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to an installed package, which is not the user's to change."""
+    return not {"site-packages", "dist-packages"}.isdisjoint(file.split(os.sep))
+
+
 def _definitions(found: Sequence[tuple[Build, BuiltKernel]]) -> set[tuple[str, int]]:
     """Where the kernels are defined; one place may make several, specialised by their arguments."""
     return {(kernel.site.file, kernel.site.line) for _, kernel in found}
@@ -2564,6 +2569,8 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]], *, stable: 
     where = files.pop() if len(files) == 1 else os.path.dirname(found[0][1].site.file)
     sort = 'a unique module (module="unique")' if unique else "a module"
     repeated = len({build.load.hash for build in builds}) == 1
+    others = all(is_installed(kernel.site.file) for _, kernel in found)
+    installed = " They are of an installed package: the change is for its authors." if others else ""
     made = plural(definitions, "kernel")
     if definitions == 1:
         made = f"One kernel, {'each time with the same contents' if repeated else 'in several specialisations'},"
@@ -2588,7 +2595,7 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]], *, stable: 
         ],
         where=found[0][1].site,
         text=f"{made} of {where} {'are' if definitions > 1 else 'is'} built in {sort} each, {len(builds)} in all, with"
-        f" equal options: {advice}.",
+        f" equal options: {advice}.{installed}",
         credited=builds if stable else (),
     )
 
@@ -11321,8 +11328,7 @@ def foreign_sources(report: Report, other: str) -> list[str]:
         for site in (*(kernel.site for kernel in process.built_kernels), *(load.site for load in process.loads))
         if site is not None
     ]
-    installed = f"{os.sep}site-packages{os.sep}"
-    return sorted({site.file for site in sites if site.file.startswith(folder) and installed not in site.file})
+    return sorted({site.file for site in sites if site.file.startswith(folder) and not is_installed(site.file)})
 
 
 def tree_warnings(baseline: Report, candidate: Report) -> list[Notice]:

@@ -224,6 +224,12 @@ def test_a_file_of_many_does_not_wait_for_the_rest_of_its_folder():
     assert [finding.cost_ms for finding in found] == [800.0, 300.0]
 
 
+@pytest.mark.parametrize(("package", "told"), [("/venv/lib/python3.12/site-packages/sim", True), ("/work/sim", False)])
+def test_who_can_change_kernels_of_an_installed_package_is_said(package, told):
+    finding = only(find(singles(3, files=[f"{package}/solve.py"] * 3)), "CS-4")
+    assert ("the change is for its authors" in finding.text) is told
+
+
 @pytest.mark.parametrize("unique", [False, True])
 def test_kernels_that_one_definition_makes_are_a_hint(unique):
     finding = only(find(singles(5, unique=unique, lines=[9] * 5)), "CS-9" if unique else "CS-4")
