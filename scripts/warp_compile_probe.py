@@ -1495,7 +1495,7 @@ def _drifts(values: Sequence[float]) -> bool:
     tied = sum(after == before for before, after in pairs)
     fewest = min(discordant, len(pairs) - discordant - tied) + tied
     orders = _orders_up_to(len(values))
-    return fewest < len(orders) and Fraction(2 * orders[fewest], orders[-1]) <= SIGNIFICANCE
+    return Fraction(2 * orders[fewest], orders[-1]) <= SIGNIFICANCE
 
 
 @functools.lru_cache(maxsize=64)
@@ -4404,8 +4404,7 @@ def _builds(records: Sequence[IdentityRecord], length: int) -> collections.Count
     """How often each identity was built in the cold run; names count only where the hash is unknown."""
     builds: collections.Counter[tuple[str, str, int | None]] = collections.Counter()
     for record in records:
-        built = record.cold.get(Status.COMPILED, 0)
-        if built:
+        if built := record.cold.get(Status.COMPILED):
             builds[record.hash[:length] if record.hash else record.name, record.device, record.block_dim] += built
     return builds
 
@@ -4759,7 +4758,7 @@ def parse_fail_on(texts: Iterable[str]) -> tuple[str, ...]:
     found = []
     for name in (part.strip() for text in texts for part in text.split(",")):
         if name.lower() not in by_lower:
-            close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+            close = difflib.get_close_matches(name.lower(), by_lower)
             hint = f"did you mean {by_lower[close[0]]}?" if close else f"known are {', '.join(known)}"
             raise InputError(f"--fail-on {name!r}: no finding has this name; {hint}")
         found.append(by_lower[name.lower()])
