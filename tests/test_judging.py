@@ -38,6 +38,7 @@ def evidence(decided_by=DecidedBy.CLOCK, exact=Exact.SAME, identities=UNMOVED, *
 
 
 FASTER, SLOWER = (STEADY, scaled(0.8)), (STEADY, scaled(1.2))
+SHORT = scaled(0.001)  # of which a fifth is less than a millisecond
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,8 @@ def weighed(support, change):
         (evidence(), "overlap", 50.0, "inconclusive", "samples-overlap"),
         (evidence(), "supported", 50.0, "regressed", "time-supported"),
         (evidence(), "supported", -50.0, "improved", "time-supported"),
+        (evidence(), "supported", 0.5, "regressed", "time-supported"),
+        (evidence(), "supported", -0.5, "improved", "time-supported"),
         (evidence(DecidedBy.WARM, cold_module_ms=SLOWER), "supported", -50.0, "inconclusive", "cold-time-regressed"),
         (evidence(DecidedBy.WARM, cold_module_ms=SLOWER), "supported", 50.0, "regressed", "time-supported"),
         (evidence(DecidedBy.WARM, cold_module_ms=FASTER), "supported", -50.0, "improved", "time-supported"),
@@ -121,6 +124,8 @@ def test_nothing_is_owed_to_a_warm_run_that_is_not_known(present):
         ({}, False),
         ({"cold_module_ms": SLOWER}, True),
         ({"cold_module_ms": FASTER}, False),
+        ({"cold_module_ms": (SHORT, scaled(0.0012))}, True),
+        ({"cold_module_ms": (SHORT, scaled(0.0008))}, False),
         ({"cold_module_ms": (STEADY, STEADY)}, False),
         ({"cold_module_ms": (STEADY, scaled(1.2)[:2])}, False),
         ({"cold_wall_ms": SLOWER}, False),
@@ -177,6 +182,14 @@ def test_the_clock_decides_where_builds_of_either_arm_overlap(overlap, decided_b
     arm = change(make_report(Proc(modules=(Module(state="b"),))), overlap_factor=overlap)
     assert probe.choose_measure(BASELINE, arm, facts(), {}) is decided_by
     assert probe.choose_measure(arm, BASELINE, facts(), {}) is decided_by
+
+
+def test_builds_are_the_same_by_the_digits_that_both_reports_have():
+    """A line of the output holds seven digits of a hash, a hook all of them."""
+    short = change(BASELINE, identities=[record(digits=BASELINE.identities[0].hash[:7])])
+    for arms in ((BASELINE, short), (short, BASELINE)):
+        assert probe.choose_measure(*arms, facts(), {}) is DecidedBy.CLOCK
+        assert probe.choose_measure(*arms, facts(), SLOW_LOADS) is DecidedBy.WARM
 
 
 FEWER_LOADS, MORE_LOADS = (make_report(Proc(modules=(Module(warm_times=count),))) for count in (1, 5))
