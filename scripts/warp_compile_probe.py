@@ -4481,7 +4481,7 @@ def _regressed(evidence: Evidence, metric: Metric) -> bool:
 def _change_text(metric: Metric, before: Timed, after: Timed) -> str:
     delta = _delta(before, after)
     size = f"{abs(delta.change):,.1f} ms" if delta.percent is None else f"{abs(delta.percent):,.1f} %"
-    way = "did not move" if not delta.change else f"{'fell' if delta.change < 0 else 'rose'} by {size}"
+    way = f"rose by {size}" if delta.change > 0 else f"fell by {size}" if delta.change < 0 else "did not move"
     return f"{metric.value} {way} ({before.median:,.1f} to {after.median:,.1f} ms)"
 
 
@@ -4703,9 +4703,9 @@ def _machine_may_have_moved(evidence: Evidence, ruling: Ruling) -> bool:
     pair = evidence.pairs.get(Metric.WARM_WALL)
     if pair is None or evidence.exact is not Exact.SAME or evidence.identities.moved:
         return False
-    walls = _delta(*pair)
-    slower = ruling.verdict is Verdict.REGRESSED
-    return walls.outside_band and (walls.change > 0) is slower
+    before, after = pair
+    rise = after.median - before.median
+    return (rise if ruling.verdict is Verdict.REGRESSED else -rise) > noise_band(before)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

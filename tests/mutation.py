@@ -42,10 +42,10 @@ SECTIONS = {
     ),
     ("test_gates.py",): (
         *("GATE_NOUNS", "parse_fail_on", "gate_violations", "counted_loads", "undecided_gates"),
-        *("regression_violation", "undecided_regression", "gate_codes"),
+        *("regression_violation", "undecided_regression", "gate_codes", "winning_exit_code"),
     ),
     ("test_judging.py", "test_launch_matching.py", "test_compare.py", "test_compare_options.py", "test_ab.py"): (
-        "MAX_JUDGED_SAMPLES",
+        *("MAX_JUDGED_SAMPLES", "compare_reports"),
         # by time
         *("rule_on_time", "_deciding_metric", "_weighed_verdict", "_owed_to_warm_run", "_regressed"),
         *("choose_measure", "_warm_loads_differ", "_warm_loads", "_builds", "_judged_values", "sum_up"),

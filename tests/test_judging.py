@@ -261,6 +261,24 @@ def test_a_missing_summary_is_refused():
     assert str(refused.value) == "damaged report: it has complete samples, but no summary"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "moved", "percent", "outside_band"),
+    [
+        ((990.0, 1_000.0, 1_010.0), 1_020.0, 20.0, 2.0, False),  # twice the deviation
+        ((990.0, 1_000.0, 1_010.0), 1_021.0, 21.0, 2.1, True),
+        ((990.0, 1_000.0, 1_010.0), 979.0, -21.0, -2.1, True),
+        ((-100.0,), -150.0, -50.0, -50.0, True),  # cold minus warm, where the warm run took longer
+        ((1.0,), 1.5, 0.5, 50.0, True),
+        ((0.0,), 5.0, 5.0, None, True),
+        ((1e-6,), 1e-6, 0.0, None, False),  # a millionth of a millisecond
+        ((1.05e-6,), 1.05e-6, 0.0, 0.0, False),
+    ],
+)
+def test_a_change_in_numbers(before, after, moved, percent, outside_band):
+    delta = probe._delta(times(*before), times(after))
+    assert delta == probe.Delta(times(*before), times(after), moved, percent, outside_band)
+
+
 MACHINE = evidence(compile_elapsed_ms=FASTER, warm_wall_ms=FASTER)
 
 
@@ -274,7 +292,12 @@ MACHINE = evidence(compile_elapsed_ms=FASTER, warm_wall_ms=FASTER)
         (evidence(warm_wall_ms=SLOWER), Verdict.REGRESSED, True),
         (evidence(warm_wall_ms=SLOWER), Verdict.IMPROVED, False),
         (evidence(warm_wall_ms=(STEADY, STEADY)), Verdict.REGRESSED, False),
-        (evidence(warm_wall_ms=(STEADY, scaled(1.005))), Verdict.REGRESSED, False),
+        (evidence(warm_wall_ms=(STEADY, (1_020.0,))), Verdict.REGRESSED, False),  # twice the deviation
+        (evidence(warm_wall_ms=(STEADY, (980.0,))), Verdict.IMPROVED, False),
+        (evidence(warm_wall_ms=(SHORT, scaled(0.0012))), Verdict.REGRESSED, True),
+        (evidence(warm_wall_ms=(SHORT, scaled(0.0012))), Verdict.IMPROVED, False),
+        (evidence(warm_wall_ms=(SHORT, scaled(0.0008))), Verdict.IMPROVED, True),
+        (evidence(warm_wall_ms=(SHORT, scaled(0.0008))), Verdict.REGRESSED, False),
         (evidence(), Verdict.IMPROVED, False),
         (dataclasses.replace(MACHINE, decided_by=DecidedBy.TIMED), Verdict.IMPROVED, False),
         (dataclasses.replace(MACHINE, exact=Exact.FEWER), Verdict.IMPROVED, False),
@@ -327,6 +350,8 @@ def test_times_of_other_hosts_are_not_judged(exact, verdict):
         (1_000.0, 13_000.0, "build_span_ms rose by 1,200.0 % (1,000.0 to 13,000.0 ms)"),
         (0.0, 1_500.0, "build_span_ms rose by 1,500.0 ms (0.0 to 1,500.0 ms)"),
         (7.0, 7.0, "build_span_ms did not move (7.0 to 7.0 ms)"),
+        (7.0, 7.7, "build_span_ms rose by 10.0 % (7.0 to 7.7 ms)"),
+        (7.0, 6.3, "build_span_ms fell by 10.0 % (7.0 to 6.3 ms)"),
     ],
 )
 def test_a_change_in_words(before, after, text):
