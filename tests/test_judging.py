@@ -453,6 +453,14 @@ def test_only_what_both_reports_vary_is_meant_to_differ():
     ]
 
 
+def test_only_what_was_allowed_to_differ_is_named_in_the_verdict():
+    varied = [change(BASELINE, varied=[probe.Varied.ENV], env={"A": value}) for value in "12"]
+    allowed = frozenset({probe.ComparableField.WARP, probe.ComparableField.HOST})
+    found = probe.compare_reports(varied[0], change(varied[1], warp="1.18.0", cores=4), allowed)
+    assert "; allowed to differ: Warp, usable cores; varied on purpose: " in found.why
+    assert "allowed to differ" not in probe.compare_reports(*varied, allowed).why
+
+
 def test_each_arm_without_a_complete_sample_is_named():
     failed = make_report(factors=(), failed_samples=1)
     tail = " has no complete cold and warm sample: the command failed or was interrupted"
