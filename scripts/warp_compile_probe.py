@@ -1495,7 +1495,7 @@ def _drifts(values: Sequence[float]) -> bool:
     tied = sum(after == before for before, after in pairs)
     fewest = min(discordant, len(pairs) - discordant - tied) + tied
     orders = _orders_up_to(len(values))
-    return fewest < len(orders) and Fraction(2 * orders[fewest], orders[-1]) <= SIGNIFICANCE
+    return Fraction(2 * orders[fewest], orders[-1]) <= SIGNIFICANCE
 
 
 @functools.lru_cache(maxsize=64)
@@ -4411,8 +4411,7 @@ def _builds(records: Sequence[IdentityRecord], length: int) -> collections.Count
     """How often each identity was built in the cold run; names count only where the hash is unknown."""
     builds: collections.Counter[tuple[str, str, int | None]] = collections.Counter()
     for record in records:
-        built = record.cold.get(Status.COMPILED, 0)
-        if built:
+        if built := record.cold.get(Status.COMPILED):
             builds[record.hash[:length] if record.hash else record.name, record.device, record.block_dim] += built
     return builds
 
@@ -4489,7 +4488,7 @@ def _regressed(evidence: Evidence, metric: Metric) -> bool:
 def _change_text(metric: Metric, before: Timed, after: Timed) -> str:
     delta = _delta(before, after)
     size = f"{abs(delta.change):,.1f} ms" if delta.percent is None else f"{abs(delta.percent):,.1f} %"
-    way = "did not move" if not delta.change else f"{'fell' if delta.change < 0 else 'rose'} by {size}"
+    way = f"rose by {size}" if delta.change > 0 else f"fell by {size}" if delta.change < 0 else "did not move"
     return f"{metric.value} {way} ({before.median:,.1f} to {after.median:,.1f} ms)"
 
 
@@ -4711,9 +4710,9 @@ def _machine_may_have_moved(evidence: Evidence, ruling: Ruling) -> bool:
     pair = evidence.pairs.get(Metric.WARM_WALL)
     if pair is None or evidence.exact is not Exact.SAME or evidence.identities.moved:
         return False
-    walls = _delta(*pair)
-    slower = ruling.verdict is Verdict.REGRESSED
-    return walls.outside_band and (walls.change > 0) is slower
+    before, after = pair
+    rise = after.median - before.median
+    return (rise if ruling.verdict is Verdict.REGRESSED else -rise) > noise_band(before)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -4766,7 +4765,7 @@ def parse_fail_on(texts: Iterable[str]) -> tuple[str, ...]:
     found = []
     for name in (part.strip() for text in texts for part in text.split(",")):
         if name.lower() not in by_lower:
-            close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+            close = difflib.get_close_matches(name.lower(), by_lower)
             hint = f"did you mean {by_lower[close[0]]}?" if close else f"known are {', '.join(known)}"
             raise InputError(f"--fail-on {name!r}: no finding has this name; {hint}")
         found.append(by_lower[name.lower()])

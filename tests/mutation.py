@@ -1,9 +1,9 @@
 """Mutation run over the functions that judge: `python tests/mutation.py [--jobs N] [FUNCTION...]`, `nox -s mutation`.
 
 Mutants come from mutmut's operators, applied to the functions named in SECTIONS and to nothing else. The tests are
-collected once; each mutant is then tried in a fork of that process, with the tests that call the function, quick ones
-first. A mutant that no test tells from the original survives. Survivors must be explained in mutation_survivors.yml:
-one that is not, and an explanation without a survivor, make the run fail.
+collected once; each mutant is then tried in a fork of that process, with the tests that call the function (of a
+constant: all tests of its files), quick ones first. A mutant that no test tells from the original survives. Survivors
+must be explained in mutation_survivors.yml: one that is not, and an explanation without a survivor, make the run fail.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ SECTIONS = {
     ),
     ("test_gates.py",): (
         *("GATE_NOUNS", "parse_fail_on", "gate_violations", "counted_loads", "undecided_gates"),
-        *("regression_violation", "undecided_regression"),
+        *("regression_violation", "undecided_regression", "gate_codes", "winning_exit_code"),
     ),
     ("test_judging.py", "test_launch_matching.py", "test_compare.py", "test_compare_options.py", "test_ab.py"): (
-        "MAX_JUDGED_SAMPLES",
+        *("MAX_JUDGED_SAMPLES", "compare_reports"),
         # by time
         *("rule_on_time", "_deciding_metric", "_weighed_verdict", "_owed_to_warm_run", "_regressed"),
         *("choose_measure", "_warm_loads_differ", "_warm_loads", "_builds", "_judged_values", "sum_up"),
-        *("gather_evidence", "_summary", "_machine_may_have_moved", "_change_text", "_reason_text"),
+        *("gather_evidence", "_summary", "_delta", "_machine_may_have_moved", "_change_text", "_reason_text"),
         # by what was measured, and whether all of it was seen
         *("field_differences", "meant_to_differ", "_rule_on_fields", "HARMLESS_GAPS", "_rule_on_samples"),
-        "_rule_on_coverage",
+        *("_deciding_gaps", "_rule_on_coverage"),
         # by the launches
         *("judge_topology", "_match_samples", "match_runs", "_unmatched", "_surplus", "_same_as_far_as_kept"),
         *("_shared_differently", "_first_divergence", "_sum_counts", "_generation_and_age", "_numbered_chunks"),
@@ -211,7 +211,10 @@ class MutationRun:
         return True
 
     def _tests_by_function(self, session):
-        """Which tests call a function, or one that reads a constant; and how long each test takes."""
+        """Which tests call a function; and how long each test takes.
+
+        What reads a constant cannot be seen, so each of its tests may be the one that tells.
+        """
         probe = sys.modules["warp_compile_probe"]
         functions = {name: inspect.unwrap(getattr(probe, name)) for name in FILES}
         codes = {function.__code__: name for name, function in functions.items() if callable(function)}
@@ -236,10 +239,7 @@ class MutationRun:
                 raise SystemExit(f"{item.nodeid} fails without a mutant")
             for code in called:
                 tests[codes[code]].append(item)
-            for name in FILES:
-                if any(name in code.co_names for code in called):
-                    tests[name].append(item)
-        return {name: list(dict.fromkeys(tests[name])) for name in FILES}, seconds
+        return {name: tests[name] if callable(functions[name]) else list(seconds) for name in FILES}, seconds
 
     def _start(self, mutant, tests, limit, running):
         """Try a mutant in a fork, which exits with 0 if every test passes."""

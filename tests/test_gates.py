@@ -40,6 +40,14 @@ def test_gates_count_what_the_summary_counts():
     assert tuple(len(counted[gate]) for gate in COUNTS) == fields == tuple(COUNTS.values())
 
 
+def test_builds_of_one_variant_are_shown_by_the_first():
+    dims = (("a", 1), ("b", 64), ("c", 64))
+    loads = [load("sim", seed, start=200.0 * at, block_dim=dim) for at, (seed, dim) in enumerate(dims)]
+    (violation,) = probe.gate_violations(report(sample(run(process(loads)))), probe.Gates({probe.Gate.VARIANTS: 0}))
+    (line,) = violation.evidence
+    assert f"at block_dim 64: hash {digest('b')[:7]}" in line
+
+
 def test_the_worst_sample_counts():
     quiet = sample(run(process([load("sim", "z")])))
     both = report(quiet, two_builds(index=1))
@@ -132,6 +140,8 @@ def test_what_went_unseen_cannot_be_vouched_for():
     why = "the gates cannot be vouched for: child-not-recorded (python worker.py: no recorder started in it)"
     assert probe.undecided_gates(unseen, gates) == why
     assert probe.undecided_gates(unseen, probe.Gates({}, ("CS-1",))) == why
+    several = report(two_builds(), gaps=[gap, probe.Gap(probe.GapReason.HOOK_FAILED, 7, "launch")])
+    assert probe.undecided_gates(several, gates) == why
     long = report(two_builds(), gaps=[dataclasses.replace(gap, detail="x" * 400)])
     assert (
         len(probe.undecided_gates(long, gates)) == len("the gates cannot be vouched for: child-not-recorded ()") + 160
@@ -140,6 +150,20 @@ def test_what_went_unseen_cannot_be_vouched_for():
     assert probe.undecided_gates(REPORT, gates) is None
     harmless = report(two_builds(), gaps=[dataclasses.replace(gap, reason=probe.GapReason.MISSING_CACHE_ENTRY)])
     assert probe.undecided_gates(harmless, gates) is None
+
+
+def test_what_a_gate_says_is_bounded_line_by_line(capsys):
+    said, gate = "x" * 500, "--max-builds 0"
+    violation = probe.Violation(gate, said, (said, "short"), None)
+    codes = probe.gate_codes((violation,), said)
+    assert codes == [probe.ExitCode.GATE_EXCEEDED, probe.ExitCode.EVIDENCE_MISSING]
+    head = "warp-compile-probe: "
+    assert capsys.readouterr().err.splitlines() == [
+        f"{head}{gate}: {'x' * (297 - len(gate) - 2)}...",
+        f"    {'x' * 297}...",
+        "    short",
+        f"{head}{'x' * 397}...",
+    ]
 
 
 # -- the command line ------------------------------------------------------------------------------------------------

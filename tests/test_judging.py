@@ -38,6 +38,7 @@ def evidence(decided_by=DecidedBy.CLOCK, exact=Exact.SAME, identities=UNMOVED, *
 
 
 FASTER, SLOWER = (STEADY, scaled(0.8)), (STEADY, scaled(1.2))
+SHORT = scaled(0.001)  # of which a fifth is less than a millisecond
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,8 @@ def weighed(support, change):
         (evidence(), "overlap", 50.0, "inconclusive", "samples-overlap"),
         (evidence(), "supported", 50.0, "regressed", "time-supported"),
         (evidence(), "supported", -50.0, "improved", "time-supported"),
+        (evidence(), "supported", 0.5, "regressed", "time-supported"),
+        (evidence(), "supported", -0.5, "improved", "time-supported"),
         (evidence(DecidedBy.WARM, cold_module_ms=SLOWER), "supported", -50.0, "inconclusive", "cold-time-regressed"),
         (evidence(DecidedBy.WARM, cold_module_ms=SLOWER), "supported", 50.0, "regressed", "time-supported"),
         (evidence(DecidedBy.WARM, cold_module_ms=FASTER), "supported", -50.0, "improved", "time-supported"),
@@ -121,6 +124,8 @@ def test_nothing_is_owed_to_a_warm_run_that_is_not_known(present):
         ({}, False),
         ({"cold_module_ms": SLOWER}, True),
         ({"cold_module_ms": FASTER}, False),
+        ({"cold_module_ms": (SHORT, scaled(0.0012))}, True),
+        ({"cold_module_ms": (SHORT, scaled(0.0008))}, False),
         ({"cold_module_ms": (STEADY, STEADY)}, False),
         ({"cold_module_ms": (STEADY, scaled(1.2)[:2])}, False),
         ({"cold_wall_ms": SLOWER}, False),
@@ -177,6 +182,14 @@ def test_the_clock_decides_where_builds_of_either_arm_overlap(overlap, decided_b
     arm = change(make_report(Proc(modules=(Module(state="b"),))), overlap_factor=overlap)
     assert probe.choose_measure(BASELINE, arm, facts(), {}) is decided_by
     assert probe.choose_measure(arm, BASELINE, facts(), {}) is decided_by
+
+
+def test_builds_are_the_same_by_the_digits_that_both_reports_have():
+    """A line of the output holds seven digits of a hash, a hook all of them."""
+    short = change(BASELINE, identities=[record(digits=BASELINE.identities[0].hash[:7])])
+    for arms in ((BASELINE, short), (short, BASELINE)):
+        assert probe.choose_measure(*arms, facts(), {}) is DecidedBy.CLOCK
+        assert probe.choose_measure(*arms, facts(), SLOW_LOADS) is DecidedBy.WARM
 
 
 FEWER_LOADS, MORE_LOADS = (make_report(Proc(modules=(Module(warm_times=count),))) for count in (1, 5))
@@ -248,6 +261,24 @@ def test_a_missing_summary_is_refused():
     assert str(refused.value) == "damaged report: it has complete samples, but no summary"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "moved", "percent", "outside_band"),
+    [
+        ((990.0, 1_000.0, 1_010.0), 1_020.0, 20.0, 2.0, False),  # twice the deviation
+        ((990.0, 1_000.0, 1_010.0), 1_021.0, 21.0, 2.1, True),
+        ((990.0, 1_000.0, 1_010.0), 979.0, -21.0, -2.1, True),
+        ((-100.0,), -150.0, -50.0, -50.0, True),  # cold minus warm, where the warm run took longer
+        ((1.0,), 1.5, 0.5, 50.0, True),
+        ((0.0,), 5.0, 5.0, None, True),
+        ((1e-6,), 1e-6, 0.0, None, False),  # a millionth of a millisecond
+        ((1.05e-6,), 1.05e-6, 0.0, 0.0, False),
+    ],
+)
+def test_a_change_in_numbers(before, after, moved, percent, outside_band):
+    delta = probe._delta(times(*before), times(after))
+    assert delta == probe.Delta(times(*before), times(after), moved, percent, outside_band)
+
+
 MACHINE = evidence(compile_elapsed_ms=FASTER, warm_wall_ms=FASTER)
 
 
@@ -261,7 +292,12 @@ MACHINE = evidence(compile_elapsed_ms=FASTER, warm_wall_ms=FASTER)
         (evidence(warm_wall_ms=SLOWER), Verdict.REGRESSED, True),
         (evidence(warm_wall_ms=SLOWER), Verdict.IMPROVED, False),
         (evidence(warm_wall_ms=(STEADY, STEADY)), Verdict.REGRESSED, False),
-        (evidence(warm_wall_ms=(STEADY, scaled(1.005))), Verdict.REGRESSED, False),
+        (evidence(warm_wall_ms=(STEADY, (1_020.0,))), Verdict.REGRESSED, False),  # twice the deviation
+        (evidence(warm_wall_ms=(STEADY, (980.0,))), Verdict.IMPROVED, False),
+        (evidence(warm_wall_ms=(SHORT, scaled(0.0012))), Verdict.REGRESSED, True),
+        (evidence(warm_wall_ms=(SHORT, scaled(0.0012))), Verdict.IMPROVED, False),
+        (evidence(warm_wall_ms=(SHORT, scaled(0.0008))), Verdict.IMPROVED, True),
+        (evidence(warm_wall_ms=(SHORT, scaled(0.0008))), Verdict.REGRESSED, False),
         (evidence(), Verdict.IMPROVED, False),
         (dataclasses.replace(MACHINE, decided_by=DecidedBy.TIMED), Verdict.IMPROVED, False),
         (dataclasses.replace(MACHINE, exact=Exact.FEWER), Verdict.IMPROVED, False),
@@ -314,6 +350,8 @@ def test_times_of_other_hosts_are_not_judged(exact, verdict):
         (1_000.0, 13_000.0, "build_span_ms rose by 1,200.0 % (1,000.0 to 13,000.0 ms)"),
         (0.0, 1_500.0, "build_span_ms rose by 1,500.0 ms (0.0 to 1,500.0 ms)"),
         (7.0, 7.0, "build_span_ms did not move (7.0 to 7.0 ms)"),
+        (7.0, 7.7, "build_span_ms rose by 10.0 % (7.0 to 7.7 ms)"),
+        (7.0, 6.3, "build_span_ms fell by 10.0 % (7.0 to 6.3 ms)"),
     ],
 )
 def test_a_change_in_words(before, after, text):
@@ -413,6 +451,14 @@ def test_only_what_both_reports_vary_is_meant_to_differ():
         ("--env", True),
         ("--set", False),
     ]
+
+
+def test_only_what_was_allowed_to_differ_is_named_in_the_verdict():
+    varied = [change(BASELINE, varied=[probe.Varied.ENV], env={"A": value}) for value in "12"]
+    allowed = frozenset({probe.ComparableField.WARP, probe.ComparableField.HOST})
+    found = probe.compare_reports(varied[0], change(varied[1], warp="1.18.0", cores=4), allowed)
+    assert "; allowed to differ: Warp, usable cores; varied on purpose: " in found.why
+    assert "allowed to differ" not in probe.compare_reports(*varied, allowed).why
 
 
 def test_each_arm_without_a_complete_sample_is_named():
