@@ -3994,8 +3994,7 @@ def _sum_counts(processes: Iterable[Sequence[Thread]]) -> collections.Counter[in
     """How often each launch happened in several processes; each comes with all of its threads."""
     total: collections.Counter[int] = collections.Counter()
     for threads in processes:
-        if threads:
-            total.update(count_launches(threads))
+        total.update(count_launches(threads))
     return total
 
 
@@ -4011,10 +4010,8 @@ def _unmatched(
 
     Threads have no names that last from run to run, so any of one side may be the equal of any of the other.
     """
-    missing = collections.Counter(thread.signature for thread in before)
-    missing.subtract(thread.signature for thread in after)
-    left_before = _surplus(before, missing, 1)
-    left_after = _surplus(after, missing, -1)
+    ours, theirs = (collections.Counter(thread.signature for thread in threads) for threads in (before, after))
+    left_before, left_after = _surplus(before, ours - theirs), _surplus(after, theirs - ours)
     if all(thread.stream.order is Order.EXACT for thread in (*left_before, *left_after)):
         return tuple(left_before), tuple(left_after), False
     only_prefix = False
@@ -4029,13 +4026,12 @@ def _unmatched(
     return tuple(unmatched_before), tuple(left_after), only_prefix
 
 
-def _surplus(threads: Sequence[Thread], missing: collections.Counter[Any], sign: int) -> list[Thread]:
-    """Of the threads with the same signature, as many as this side has more of than the other."""
-    budget = {signature: sign * count for signature, count in missing.items()}
+def _surplus(threads: Sequence[Thread], excess: collections.Counter[Any]) -> list[Thread]:
+    """The first threads of each signature, as many as this side has more of than the other; empties `excess`."""
     surplus = []
     for thread in threads:
-        if budget[thread.signature] > 0:
-            budget[thread.signature] -= 1
+        if excess[thread.signature] > 0:
+            excess[thread.signature] -= 1
             surplus.append(thread)
     return surplus
 
@@ -4079,8 +4075,8 @@ def _first_divergence(kind: RunKind, process: UnequalProcess) -> Divergence:
     """Where the first thread without an equal leaves its counterpart on the other side."""
     before = process.left_baseline[0] if process.left_baseline else None
     after = process.left_candidate[0] if process.left_candidate else None
-    first = before or after
-    whole = Divergence(kind, process.path, first.position if first else 0, None, None, None)
+    position = (*process.left_baseline, *process.left_candidate)[0].position
+    whole = Divergence(kind, process.path, position, None, None, None)
     pairs = itertools.zip_longest(_numbered_chunks(before), _numbered_chunks(after), fillvalue=(array("I"), array("I")))
     start = 0
     for (ids, numbers), (other_ids, other_numbers) in pairs:
@@ -4117,13 +4113,13 @@ def judge_topology(baseline: Report, candidate: Report) -> tuple[Topology, Rulin
     before, after = (sum(p.launches.count for p in first_cold_processes(r)) for r in (baseline, candidate))
     topology = Topology(None, None, before, after, None, ())
     orders = []
-    for name, runs in arms.items():
-        for index in range(1, len(runs)):
-            match = _match_samples(reader, runs[0], runs[index])
+    for name, (first, *others) in arms.items():
+        for number, other in enumerate(others, 2):
+            match = _match_samples(reader, first, other)
             if match.divergence is not None:
                 why = (
-                    f"the samples of the {name} do not launch the same, sample {index + 1} against the first:"
-                    f" {_divergence_text(match.divergence, 'first', f'sample {index + 1}')}"
+                    f"the samples of the {name} do not launch the same, sample {number} against the first:"
+                    f" {_divergence_text(match.divergence, 'first', f'sample {number}')}"
                 )
                 topology = dataclasses.replace(topology, first_divergence=match.divergence, counts=match.counts)
                 return topology, Ruling(Verdict.UNVERIFIED, VerdictReason.SAMPLES_DISAGREE, why)

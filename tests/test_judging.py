@@ -430,13 +430,19 @@ def test_each_arm_without_a_complete_sample_is_named():
 
 HARMLESS = probe.Gap(probe.GapReason.MISSING_CACHE_ENTRY, 101, "kept elsewhere")
 HARMFUL = probe.Gap(probe.GapReason.HOOK_FAILED, 101, "y" * 300)
+ALSO_HARMFUL = probe.Gap(probe.GapReason.ISOLATED_PYTHON, 102, "python -I")
 
 
 @pytest.mark.parametrize(
     ("gaps", "more"),
-    [((HARMFUL,), ""), ((HARMLESS, HARMFUL), ""), ((HARMFUL,) * 2, " and 1 more"), ((HARMFUL,) * 3, " and 2 more")],
+    [
+        ((HARMFUL,), ""),
+        ((HARMLESS, HARMFUL), ""),
+        ((HARMFUL, ALSO_HARMFUL), " and 1 more"),
+        ((HARMFUL, HARMFUL, ALSO_HARMFUL), " and 2 more"),
+    ],
 )
-def test_a_gap_is_shown_with_the_number_of_others(gaps, more):
+def test_the_first_gap_is_shown_with_the_number_of_others(gaps, more):
     blind = change(BASELINE, coverage=probe.Coverage(1, 1, 1, gaps))
     ruling = probe._rule_on_coverage(BASELINE, blind)
     assert (ruling.verdict, ruling.reason) == (Verdict.UNVERIFIED, VerdictReason.COVERAGE_GAP)
@@ -456,16 +462,17 @@ def test_graph_replays_of_all_runs_are_counted():
 
 
 def without_content(report):
-    """A report in which what the kernels of the last sample's warm run compute could not be read."""
+    """A report in which what two kernels of the last sample's warm run compute could not be read."""
     *samples, last = report.samples
     process = last.warm.processes[0]
-    kernels = tuple(dataclasses.replace(kernel, key="k" * 100, content="") for kernel in process.launches.kernels)
+    names = zip(process.launches.kernels, ("k" * 100, "other"), strict=True)
+    kernels = tuple(dataclasses.replace(kernel, key=name, content="") for kernel, name in names)
     process = dataclasses.replace(process, launches=dataclasses.replace(process.launches, kernels=kernels))
     warm = dataclasses.replace(last.warm, processes=(process,))
     return change(report, samples=(*samples, dataclasses.replace(last, warm=warm)))
 
 
-def test_a_kernel_that_could_not_be_read_is_named():
+def test_the_first_kernel_that_could_not_be_read_is_named():
     ruling = probe._rule_on_coverage(BASELINE, without_content(BASELINE))
     assert (ruling.verdict, ruling.reason) == (Verdict.UNVERIFIED, VerdictReason.KERNEL_CONTENT_UNKNOWN)
     assert ruling.why.startswith("what kernel kk")
@@ -526,6 +533,13 @@ def test_hashes_are_compared_by_the_digits_that_all_have():
     assert probe._hashes_by_place([record(digits="abcd"), record(digits="abce"), record(digits="xyz")], 3) == {
         ("program", "cpu", 1): ("abc", "xyz")
     }
+
+
+@pytest.mark.parametrize("digits", [("aaaaaaaaaa", "aaa"), ("aaa", "aaaaaaaaaa")])
+def test_either_report_may_have_the_shorter_hashes(digits):
+    before, after = (record(digits=known) for known in digits)
+    found = probe.compare_identities([before], [after], [])
+    assert found == dataclasses.replace(UNMOVED, same=(hashes("program", ("aaa",), ("aaa",)),))
 
 
 def place(name, block_dim=1):
