@@ -3965,13 +3965,14 @@ def match_runs(reader: LaunchNumbering, baseline: RunLaunches, candidate: RunLau
     """
     before, after = baseline.threads, candidate.threads
     unequal = []
-    only_prefix = False
+    order = LaunchOrder.EXACT
     for path in sorted({**before, **after}, key=_generation_and_age):
         threads = before.get(path, ()), after.get(path, ())
         left_before, left_after, prefix = _unmatched(reader, *threads)
-        if prefix and count_launches(threads[0]) != count_launches(threads[1]):
-            left_before, left_after = threads
-        only_prefix = only_prefix or prefix
+        if prefix:
+            order = LaunchOrder.PREFIX
+            if count_launches(threads[0]) != count_launches(threads[1]):
+                left_before, left_after = threads
         if left_before or left_after:
             unequal.append(UnequalProcess(path, *threads, left_before, left_after))
     for _, group in itertools.groupby(unequal, key=lambda process: process.path.count(".")):
@@ -3986,8 +3987,7 @@ def match_runs(reader: LaunchNumbering, baseline: RunLaunches, candidate: RunLau
                 if counts_before[number] != counts_after[number]
             )
             return RunMatch(LaunchOrder.EXACT, divergence, counts)
-    order = LaunchOrder.UNORDERED if unequal else LaunchOrder.PREFIX if only_prefix else LaunchOrder.EXACT
-    return RunMatch(order)
+    return RunMatch(LaunchOrder.UNORDERED if unequal else order)
 
 
 def _sum_counts(processes: Iterable[Sequence[Thread]]) -> collections.Counter[int]:
@@ -4068,7 +4068,7 @@ def _shared_differently(
     shares_before = collections.Counter(frozenset(count_launches([thread]).items()) for thread in rest_before)
     shares_after = collections.Counter(frozenset(count_launches([thread]).items()) for thread in rest_after)
     # Equal shares in another order are a changed order, not another assignment.
-    return shares_before != shares_after or not (rest_before or rest_after)
+    return shares_before != shares_after or not rest_before
 
 
 def _first_divergence(kind: RunKind, process: UnequalProcess) -> Divergence:
@@ -4081,9 +4081,8 @@ def _first_divergence(kind: RunKind, process: UnequalProcess) -> Divergence:
     start = 0
     for (ids, numbers), (other_ids, other_numbers) in pairs:
         if numbers != other_numbers:
-            both = zip(numbers, other_numbers, strict=False)
-            shorter = min(len(numbers), len(other_numbers))
-            index = next((index for index, (one, other) in enumerate(both) if one != other), shorter)
+            both = itertools.zip_longest(numbers, other_numbers)
+            index = next(index for index, (one, other) in enumerate(both) if one != other)
             return dataclasses.replace(
                 whole,
                 index=start + index,
@@ -4325,8 +4324,11 @@ def _renamed_places(
     before: dict[Place, tuple[str, ...]], after: dict[Place, tuple[str, ...]], renames: Sequence[Rename]
 ) -> dict[Place, Place]:
     """Pairs the modules that only one side has."""
-    free = {place: frozenset(hashes) for place, hashes in after.items() if place not in before}
-    by_hash = {(hashes, *place[1:]): place for place, hashes in free.items() if hashes}
+    free = after.keys() - before.keys()
+    by_hash: dict[tuple[object, ...], list[Place]] = {}
+    for place, hashes in after.items():
+        if hashes:
+            by_hash.setdefault((frozenset(hashes), *place[1:]), []).append(place)
     new_names: dict[str, list[str]] = {}
     for rename in renames:
         new_names.setdefault(rename.baseline_module, []).append(rename.candidate_module)
@@ -4336,13 +4338,13 @@ def _renamed_places(
         for place in gone:
             if place in partners:
                 continue
-            options = [by_hash.get((frozenset(before[place]), *place[1:]))]
+            options = by_hash.get((frozenset(before[place]), *place[1:]), [])
             if by_name:
                 options = [(name, *place[1:]) for name in new_names.get(place[0], ())]
             partner = next((option for option in options if option in free), None)
             if partner is not None:
                 partners[place] = partner
-                del free[partner]
+                free.remove(partner)
     return partners
 
 

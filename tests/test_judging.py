@@ -560,6 +560,11 @@ def test_a_module_under_another_name_is_found_by_its_hashes_before_a_renamed_ker
 def test_a_module_is_the_partner_of_only_one():
     before = {place("one"): ("a",), place("two"): ("a",), place("three"): ()}
     assert probe._renamed_places(before, {place("new"): ("a",)}, []) == {place("one"): place("new")}
+    copies = {place("new"): ("a",), place("newer"): ("a",), place("newest"): ("a",)}
+    assert probe._renamed_places(before, copies, []) == {
+        place("one"): place("new"),
+        place("two"): place("newer"),
+    }
     renames = [probe.Rename("content", "k", name, "k", "new") for name in ("one", "two")]
     assert probe._renamed_places(before, {place("new"): ("z",)}, renames) == {place("one"): place("new")}
     assert probe._renamed_places({place("three"): ()}, {place("new"): ()}, []) == {}

@@ -192,6 +192,7 @@ def test_threads_of_which_a_digest_is_kept_are_paired_one_to_one():
     assert [thread.position for thread in left_before] == [1, 2]
     assert [thread.position for thread in left_after] == [1]
     assert only_prefix is True
+    assert probe._unmatched(reader, left_before, left_after) == (left_before, left_after, False)
 
 
 def mixed(*processes, warm=None):
