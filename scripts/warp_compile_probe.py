@@ -4312,12 +4312,12 @@ def _common_hash_length(records: Sequence[IdentityRecord]) -> int:
 
 def _hashes_by_place(records: Sequence[IdentityRecord], length: int) -> dict[Place, tuple[str, ...]]:
     """The different hashes of each module in order; none where Warp was told to strip them."""
-    hashes: dict[Place, dict[str, None]] = {}
+    hashes: dict[Place, list[str]] = {}
     for record in records:
-        known = hashes.setdefault((record.name, record.device, record.block_dim), {})
+        known = hashes.setdefault((record.name, record.device, record.block_dim), [])
         if record.hash:
-            known[record.hash[:length]] = None
-    return {place: tuple(known) for place, known in hashes.items()}
+            known.append(record.hash[:length])
+    return {place: tuple(dict.fromkeys(known)) for place, known in hashes.items()}
 
 
 def _renamed_places(
