@@ -3972,13 +3972,14 @@ def match_runs(reader: LaunchNumbering, baseline: RunLaunches, candidate: RunLau
     """
     before, after = baseline.threads, candidate.threads
     unequal = []
-    only_prefix = False
+    order = LaunchOrder.EXACT
     for path in sorted({**before, **after}, key=_generation_and_age):
         threads = before.get(path, ()), after.get(path, ())
         left_before, left_after, prefix = _unmatched(reader, *threads)
-        if prefix and count_launches(threads[0]) != count_launches(threads[1]):
-            left_before, left_after = threads
-        only_prefix = only_prefix or prefix
+        if prefix:
+            order = LaunchOrder.PREFIX
+            if count_launches(threads[0]) != count_launches(threads[1]):
+                left_before, left_after = threads
         if left_before or left_after:
             unequal.append(UnequalProcess(path, *threads, left_before, left_after))
     for _, group in itertools.groupby(unequal, key=lambda process: process.path.count(".")):
@@ -3993,16 +3994,14 @@ def match_runs(reader: LaunchNumbering, baseline: RunLaunches, candidate: RunLau
                 if counts_before[number] != counts_after[number]
             )
             return RunMatch(LaunchOrder.EXACT, divergence, counts)
-    order = LaunchOrder.UNORDERED if unequal else LaunchOrder.PREFIX if only_prefix else LaunchOrder.EXACT
-    return RunMatch(order)
+    return RunMatch(LaunchOrder.UNORDERED if unequal else order)
 
 
 def _sum_counts(processes: Iterable[Sequence[Thread]]) -> collections.Counter[int]:
     """How often each launch happened in several processes; each comes with all of its threads."""
     total: collections.Counter[int] = collections.Counter()
     for threads in processes:
-        if threads:
-            total.update(count_launches(threads))
+        total.update(count_launches(threads))
     return total
 
 
@@ -4018,10 +4017,8 @@ def _unmatched(
 
     Threads have no names that last from run to run, so any of one side may be the equal of any of the other.
     """
-    missing = collections.Counter(thread.signature for thread in before)
-    missing.subtract(thread.signature for thread in after)
-    left_before = _surplus(before, missing, 1)
-    left_after = _surplus(after, missing, -1)
+    ours, theirs = (collections.Counter(thread.signature for thread in threads) for threads in (before, after))
+    left_before, left_after = _surplus(before, ours - theirs), _surplus(after, theirs - ours)
     if all(thread.stream.order is Order.EXACT for thread in (*left_before, *left_after)):
         return tuple(left_before), tuple(left_after), False
     only_prefix = False
@@ -4036,13 +4033,12 @@ def _unmatched(
     return tuple(unmatched_before), tuple(left_after), only_prefix
 
 
-def _surplus(threads: Sequence[Thread], missing: collections.Counter[Any], sign: int) -> list[Thread]:
-    """Of the threads with the same signature, as many as this side has more of than the other."""
-    budget = {signature: sign * count for signature, count in missing.items()}
+def _surplus(threads: Sequence[Thread], excess: collections.Counter[Any]) -> list[Thread]:
+    """The first threads of each signature, as many as this side has more of than the other; empties `excess`."""
     surplus = []
     for thread in threads:
-        if budget[thread.signature] > 0:
-            budget[thread.signature] -= 1
+        if excess[thread.signature] > 0:
+            excess[thread.signature] -= 1
             surplus.append(thread)
     return surplus
 
@@ -4079,22 +4075,21 @@ def _shared_differently(
     shares_before = collections.Counter(frozenset(count_launches([thread]).items()) for thread in rest_before)
     shares_after = collections.Counter(frozenset(count_launches([thread]).items()) for thread in rest_after)
     # Equal shares in another order are a changed order, not another assignment.
-    return shares_before != shares_after or not (rest_before or rest_after)
+    return shares_before != shares_after or not rest_before
 
 
 def _first_divergence(kind: RunKind, process: UnequalProcess) -> Divergence:
     """Where the first thread without an equal leaves its counterpart on the other side."""
     before = process.left_baseline[0] if process.left_baseline else None
     after = process.left_candidate[0] if process.left_candidate else None
-    first = before or after
-    whole = Divergence(kind, process.path, first.position if first else 0, None, None, None)
+    position = (*process.left_baseline, *process.left_candidate)[0].position
+    whole = Divergence(kind, process.path, position, None, None, None)
     pairs = itertools.zip_longest(_numbered_chunks(before), _numbered_chunks(after), fillvalue=(array("I"), array("I")))
     start = 0
     for (ids, numbers), (other_ids, other_numbers) in pairs:
         if numbers != other_numbers:
-            both = zip(numbers, other_numbers, strict=False)
-            shorter = min(len(numbers), len(other_numbers))
-            index = next((index for index, (one, other) in enumerate(both) if one != other), shorter)
+            both = itertools.zip_longest(numbers, other_numbers)
+            index = next(index for index, (one, other) in enumerate(both) if one != other)
             return dataclasses.replace(
                 whole,
                 index=start + index,
@@ -4124,13 +4119,13 @@ def judge_topology(baseline: Report, candidate: Report) -> tuple[Topology, Rulin
     before, after = (sum(p.launches.count for p in first_cold_processes(r)) for r in (baseline, candidate))
     topology = Topology(None, None, before, after, None, ())
     orders = []
-    for name, runs in arms.items():
-        for index in range(1, len(runs)):
-            match = _match_samples(reader, runs[0], runs[index])
+    for name, (first, *others) in arms.items():
+        for number, other in enumerate(others, 2):
+            match = _match_samples(reader, first, other)
             if match.divergence is not None:
                 why = (
-                    f"the samples of the {name} do not launch the same, sample {index + 1} against the first:"
-                    f" {_divergence_text(match.divergence, 'first', f'sample {index + 1}')}"
+                    f"the samples of the {name} do not launch the same, sample {number} against the first:"
+                    f" {_divergence_text(match.divergence, 'first', f'sample {number}')}"
                 )
                 topology = dataclasses.replace(topology, first_divergence=match.divergence, counts=match.counts)
                 return topology, Ruling(Verdict.UNVERIFIED, VerdictReason.SAMPLES_DISAGREE, why)
@@ -4324,20 +4319,23 @@ def _common_hash_length(records: Sequence[IdentityRecord]) -> int:
 
 def _hashes_by_place(records: Sequence[IdentityRecord], length: int) -> dict[Place, tuple[str, ...]]:
     """The different hashes of each module in order; none where Warp was told to strip them."""
-    hashes: dict[Place, dict[str, None]] = {}
+    hashes: dict[Place, list[str]] = {}
     for record in records:
-        known = hashes.setdefault((record.name, record.device, record.block_dim), {})
+        known = hashes.setdefault((record.name, record.device, record.block_dim), [])
         if record.hash:
-            known[record.hash[:length]] = None
-    return {place: tuple(known) for place, known in hashes.items()}
+            known.append(record.hash[:length])
+    return {place: tuple(dict.fromkeys(known)) for place, known in hashes.items()}
 
 
 def _renamed_places(
     before: dict[Place, tuple[str, ...]], after: dict[Place, tuple[str, ...]], renames: Sequence[Rename]
 ) -> dict[Place, Place]:
     """Pairs the modules that only one side has."""
-    free = {place: frozenset(hashes) for place, hashes in after.items() if place not in before}
-    by_hash = {(hashes, *place[1:]): place for place, hashes in free.items() if hashes}
+    free = after.keys() - before.keys()
+    by_hash: dict[tuple[object, ...], list[Place]] = {}
+    for place, hashes in after.items():
+        if hashes:
+            by_hash.setdefault((frozenset(hashes), *place[1:]), []).append(place)
     new_names: dict[str, list[str]] = {}
     for rename in renames:
         new_names.setdefault(rename.baseline_module, []).append(rename.candidate_module)
@@ -4347,13 +4345,13 @@ def _renamed_places(
         for place in gone:
             if place in partners:
                 continue
-            options = [by_hash.get((frozenset(before[place]), *place[1:]))]
+            options = by_hash.get((frozenset(before[place]), *place[1:]), [])
             if by_name:
                 options = [(name, *place[1:]) for name in new_names.get(place[0], ())]
             partner = next((option for option in options if option in free), None)
             if partner is not None:
                 partners[place] = partner
-                del free[partner]
+                free.remove(partner)
     return partners
 
 

@@ -476,13 +476,19 @@ def test_each_arm_without_a_complete_sample_is_named():
 
 HARMLESS = probe.Gap(probe.GapReason.MISSING_CACHE_ENTRY, 101, "kept elsewhere")
 HARMFUL = probe.Gap(probe.GapReason.HOOK_FAILED, 101, "y" * 300)
+ALSO_HARMFUL = probe.Gap(probe.GapReason.ISOLATED_PYTHON, 102, "python -I")
 
 
 @pytest.mark.parametrize(
     ("gaps", "more"),
-    [((HARMFUL,), ""), ((HARMLESS, HARMFUL), ""), ((HARMFUL,) * 2, " and 1 more"), ((HARMFUL,) * 3, " and 2 more")],
+    [
+        ((HARMFUL,), ""),
+        ((HARMLESS, HARMFUL), ""),
+        ((HARMFUL, ALSO_HARMFUL), " and 1 more"),
+        ((HARMFUL, HARMFUL, ALSO_HARMFUL), " and 2 more"),
+    ],
 )
-def test_a_gap_is_shown_with_the_number_of_others(gaps, more):
+def test_the_first_gap_is_shown_with_the_number_of_others(gaps, more):
     blind = change(BASELINE, coverage=probe.Coverage(1, 1, 1, gaps))
     ruling = probe._rule_on_coverage(BASELINE, blind)
     assert (ruling.verdict, ruling.reason) == (Verdict.UNVERIFIED, VerdictReason.COVERAGE_GAP)
@@ -502,16 +508,17 @@ def test_graph_replays_of_all_runs_are_counted():
 
 
 def without_content(report):
-    """A report in which what the kernels of the last sample's warm run compute could not be read."""
+    """A report in which what two kernels of the last sample's warm run compute could not be read."""
     *samples, last = report.samples
     process = last.warm.processes[0]
-    kernels = tuple(dataclasses.replace(kernel, key="k" * 100, content="") for kernel in process.launches.kernels)
+    names = zip(process.launches.kernels, ("k" * 100, "other"), strict=True)
+    kernels = tuple(dataclasses.replace(kernel, key=name, content="") for kernel, name in names)
     process = dataclasses.replace(process, launches=dataclasses.replace(process.launches, kernels=kernels))
     warm = dataclasses.replace(last.warm, processes=(process,))
     return change(report, samples=(*samples, dataclasses.replace(last, warm=warm)))
 
 
-def test_a_kernel_that_could_not_be_read_is_named():
+def test_the_first_kernel_that_could_not_be_read_is_named():
     ruling = probe._rule_on_coverage(BASELINE, without_content(BASELINE))
     assert (ruling.verdict, ruling.reason) == (Verdict.UNVERIFIED, VerdictReason.KERNEL_CONTENT_UNKNOWN)
     assert ruling.why.startswith("what kernel kk")
@@ -574,6 +581,13 @@ def test_hashes_are_compared_by_the_digits_that_all_have():
     }
 
 
+@pytest.mark.parametrize("digits", [("aaaaaaaaaa", "aaa"), ("aaa", "aaaaaaaaaa")])
+def test_either_report_may_have_the_shorter_hashes(digits):
+    before, after = (record(digits=known) for known in digits)
+    found = probe.compare_identities([before], [after], [])
+    assert found == dataclasses.replace(UNMOVED, same=(hashes("program", ("aaa",), ("aaa",)),))
+
+
 def place(name, block_dim=1):
     return (name, "cpu", block_dim)
 
@@ -592,6 +606,11 @@ def test_a_module_under_another_name_is_found_by_its_hashes_before_a_renamed_ker
 def test_a_module_is_the_partner_of_only_one():
     before = {place("one"): ("a",), place("two"): ("a",), place("three"): ()}
     assert probe._renamed_places(before, {place("new"): ("a",)}, []) == {place("one"): place("new")}
+    copies = {place("new"): ("a",), place("newer"): ("a",), place("newest"): ("a",)}
+    assert probe._renamed_places(before, copies, []) == {
+        place("one"): place("new"),
+        place("two"): place("newer"),
+    }
     renames = [probe.Rename("content", "k", name, "k", "new") for name in ("one", "two")]
     assert probe._renamed_places(before, {place("new"): ("z",)}, renames) == {place("one"): place("new")}
     assert probe._renamed_places({place("three"): ()}, {place("new"): ()}, []) == {}

@@ -87,6 +87,18 @@ def counted(launch, before, after):
             diverging("0.2", 0, 1, None, TWO),
             (counted(ONE, 1, 2), counted(TWO, 1, 2)),
         ),
+        (  # the hundred-and-first worker comes before what the first one started
+            workers([(ONE,)], [(TWO,)], paths=("0.100", "0.0.0")),
+            workers([(ONE, ONE)], [(TWO, TWO)], paths=("0.100", "0.0.0")),
+            diverging("0.100", 0, 1, None, ONE),
+            (counted(ONE, 1, 2),),
+        ),
+        (  # the first of several threads
+            (whole((ONE,), (TWO,), (THREE,)),),
+            (whole((ONE,), (TWO, TWO), (THREE, THREE)),),
+            diverging("0", 1, 1, None, TWO),
+            (counted(TWO, 1, 2), counted(THREE, 1, 2)),
+        ),
     ],
 )
 def test_the_first_difference_and_what_happens_another_number_of_times(before, after, divergence, counts):
@@ -169,6 +181,7 @@ def test_threads_are_paired_as_often_as_both_sides_have_them():
     assert [thread.position for thread in left_before] == [0, 1, 3]
     assert [thread.position for thread in left_after] == [0, 2]
     assert only_prefix is False
+    assert probe._unmatched(reader, after, before) == (left_after, left_before, False)
 
 
 def test_threads_of_which_a_digest_is_kept_are_paired_one_to_one():
@@ -179,6 +192,7 @@ def test_threads_of_which_a_digest_is_kept_are_paired_one_to_one():
     assert [thread.position for thread in left_before] == [1, 2]
     assert [thread.position for thread in left_after] == [1]
     assert only_prefix is True
+    assert probe._unmatched(reader, left_before, left_after) == (left_before, left_after, False)
 
 
 def mixed(*processes, warm=None):
@@ -248,6 +262,18 @@ SHUFFLED = digested((ONE, TWO), (THREE,), shuffled_table=True)
 def test_the_order_counts_as_compared_as_far_as_in_every_sample_and_run(baseline, candidate, order):
     topology, ruling = probe.judge_topology(baseline, candidate)
     assert (topology.equal, topology.order, ruling) == (True, LaunchOrder(order), None)
+
+
+def test_the_first_samples_stand_for_their_reports():
+    """MOVED shares the work out otherwise than either, but these two share it alike, in another order."""
+    swapped = whole((TWO, ONE), (THREE,))
+    for baseline, candidate in (
+        (mixed(SHARED, MOVED), mixed(swapped)),
+        (mixed(SHARED), mixed(swapped, MOVED)),
+    ):
+        topology, ruling = probe.judge_topology(baseline, candidate)
+        assert topology.first_divergence == diverging("0", 0, 0, ONE, TWO)
+        assert ruling.reason is probe.VerdictReason.LAUNCH_ORDER_DIFFERS
 
 
 def test_warm_runs_are_held_against_warm_runs():
