@@ -9812,7 +9812,7 @@ class LaunchReader:
         meanings = {number: self._meaning(number) for number in sorted(totals)}
         if self.undescribed:
             count = sum(totals[number] for number in self.undescribed)
-            self.missing.append(f"{count} launches whose kernel is not known")
+            self.missing.append(f"{plural(count, 'launch', 'launches')} whose kernel is not known")
         counts: collections.Counter[int] = collections.Counter()
         for number, total in totals.items():
             for index, times in collections.Counter(meanings[number]).items():
@@ -9899,7 +9899,7 @@ class LaunchReader:
             flushed = tail[0] - 1
             ids.extend(itertools.takewhile(bool, tail[1:]))
         if flushed > len(pieces):
-            self.missing.append(f"{flushed - len(pieces)} pieces of the launches of thread {thread} are lost")
+            self.missing.append(f"{plural(flushed - len(pieces), 'piece')} of the launches of thread {thread} lost")
         return ids
 
     def _streams(self, ids_by_thread: dict[int, array[int]], meanings: dict[int, array[int]]) -> list[LaunchStream]:
@@ -11144,10 +11144,12 @@ def check_run(
     processes = read.processes
     if extra:
         processes = (*processes, unrecorded_process(extra))
-        gaps.append(Gap(GapReason.LOG_ONLY_LOADS, None, f"{len(extra)} loads are known only from lines of the output"))
+        text = f"{plural(len(extra), 'load')} known only from lines of the output"
+        gaps.append(Gap(GapReason.LOG_ONLY_LOADS, None, text))
         unexplained = Directories(extra).without(unexplained)
     if unexplained:
-        text = f"{len(unexplained)} module directories that no recorded load explains: {', '.join(unexplained[:5])}"
+        count = plural(len(unexplained), "module directory", "module directories")
+        text = f"{count} not explained by a recorded load: {', '.join(unexplained[:5])}"
         gaps.append(Gap(GapReason.UNEXPLAINED_CACHE_ENTRY, None, text))
     if not any(process.cache_events for process in processes):
         there = {name.rpartition("_")[2] for name in found}.union(found)
@@ -11159,7 +11161,7 @@ def check_run(
             }
         )
         if missing:
-            text = f"{len(missing)} builds left no module directory: {', '.join(missing[:5])}"
+            text = f"{plural(len(missing), 'build')} left no module directory: {', '.join(missing[:5])}"
             gaps.append(Gap(GapReason.MISSING_CACHE_ENTRY, None, text))
     printed = executed.stdout.record_count + executed.stderr.record_count
     run = Run(
@@ -11187,10 +11189,12 @@ def output_notices(kind: RunKind, executed: Executed) -> Iterator[Notice]:
         text = f"{printed} module lines were printed; only the first {kept} were held against the records"
         yield Notice("log-lines-left-out", f"{kind.value} run: {text}")
     if executed.survivors:
-        text = f"{len(executed.survivors)} processes outlived the command and were ended: {executed.survivors[0]}"
+        count = plural(len(executed.survivors), "process", "processes")
+        text = f"{count} outlived the command, ended by the probe: {executed.survivors[0]}"
         yield Notice("survivors", f"{kind.value} run: {text}")
-    if count := sum(stream.parser.unreadable for stream in streams):
-        yield Notice("unreadable-log-lines", f"{kind.value} run: {count} module lines could not be read")
+    if unreadable := sum(stream.parser.unreadable for stream in streams):
+        text = f"{plural(unreadable, 'module line')} could not be read"
+        yield Notice("unreadable-log-lines", f"{kind.value} run: {text}")
 
 
 def root_gap(command: Sequence[str]) -> Gap:

@@ -245,6 +245,29 @@ def test_revisions_that_cannot_be_measured(ab, repository, case):
 
 
 @needs_git
+def test_a_revision_without_git_or_with_a_damaged_repository_is_one_sentence(ab, repository, tmp_path):
+    options = ["--baseline-ref", "HEAD~1"]
+    done = ab(options, [sys.executable, "program.py"], cwd=repository / "sub", env={"PATH": str(tmp_path)}, expect=2)
+    assert "cannot run git" in done.err
+    blob = git(repository, "rev-parse", "HEAD~1:sub/program.py").strip()
+    (repository / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    done = ab(options, [sys.executable, "program.py"], cwd=repository / "sub", expect=2)
+    assert done.err.startswith("warp-compile-probe: git cannot check out HEAD~1: ")
+    assert len(done.err.splitlines()) == 1
+    assert git(repository, "worktree", "list").count("\n") == 1
+
+
+@needs_git
+def test_submodules_of_a_revision_are_not_there_and_that_is_said(ab, repository):
+    write(repository / ".gitmodules", "")
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "-m", "third")
+    done = ab([*ONCE, "--baseline-ref", "HEAD"], [sys.executable, "program.py"], cwd=repository / "sub")
+    assert [notice.name for notice in done.arm("baseline").warnings] == ["submodules-left-out"]
+    assert "the submodules of HEAD were not checked out" in done.out
+
+
+@needs_git
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_revision_leaves_nothing(ab, repository, tmp_path, number, code):
     before = state(repository)

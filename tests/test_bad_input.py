@@ -11,6 +11,7 @@ import subprocess
 import venv
 
 import pytest
+import warp_compile_probe as probe
 from conftest import PROGRAMS, SCRIPT
 from disks import fill, mounted
 
@@ -45,9 +46,9 @@ def bare_python(tmp_path_factory) -> str:
 
 def run_probe(measure, options, command, json_path, **how):
     """`measure` with streams and limits of the caller's choice."""
-    how = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, **how}
+    how = {"env": measure.environment({}), "stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, **how}
     argv = measure.argv(command, options, json_path)
-    return subprocess.run(argv, check=False, env=measure.environment({}), **how)
+    return subprocess.run(argv, check=False, **how)
 
 
 # -- refused before anything runs -------------------------------------------------------------------------------------
@@ -265,6 +266,7 @@ def test_no_file_can_be_written(measure):
         "-",
         stdout=subprocess.PIPE,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+        env=measure.environment({"COVERAGE_PROCESS_CONFIG": None}),  # coverage could not write its file either
     )
     assert done.returncode == 2
     assert re.fullmatch(r"warp-compile-probe: cannot write .*; free some space or set TMPDIR elsewhere\n", done.stderr)
@@ -504,3 +506,28 @@ def test_a_python_of_another_version_is_recorded_too(measure, tmp_path):
     measured = measure.command([other, PROGRAMS / "no_warp.py"])
     assert measured.report.coverage.gaps == ()
     assert measured.report.coverage.processes == 1
+
+
+# -- bugs of the probe ------------------------------------------------------------------------------------------------
+
+
+def test_a_bug_in_the_probe_is_no_result(monkeypatch, tmp_path, capsys):
+    def broken(_arguments):
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(probe, "command_parse", broken)
+    assert probe.main(["parse", str(tmp_path)]) == 70
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("warp-compile-probe: this is a bug in the probe, please report these lines\n")
+    assert printed.err.rstrip().endswith("KeyError: 'a bug'")
+
+
+def test_a_bug_while_output_is_read_does_not_stop_the_command(monkeypatch):
+    """All of the output is drained, and the bug is raised where it ends the measurement."""
+    monkeypatch.setattr(probe.OutputReader, "take", lambda _reader, _chunk: 1 / 0)
+    with subprocess.Popen(["head", "-c", str(3 * MEGABYTE), "/dev/zero"], stdout=subprocess.PIPE) as command:
+        reader = probe.OutputReader(command.stdout, "/private", None, False)
+        assert command.wait(60) == 0
+        with pytest.raises(ZeroDivisionError):
+            reader.finish()

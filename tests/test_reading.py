@@ -558,7 +558,7 @@ BUFFERS = {
     "empty": ((3,), [8, 4], []),
     "full": ((3, *[2] * 16), [8, 4, *[4] * 16], []),
     "made and not yet begun": ((0,), [8, 4], []),
-    "two flushes ahead of the record": ((5, 1), [8, 4, 8], ["2 pieces of the launches of thread 0 are lost"]),
+    "two flushes ahead of the record": ((5, 1), [8, 4, 8], ["2 pieces of the launches of thread 0 lost"]),
 }
 
 
@@ -575,7 +575,7 @@ def test_a_piece_that_is_missing_in_the_middle(tmp_path):
     file = record(1, 0, hooks=[hooks(1)], launch=[launch(1)], ids=[ids(1, 1), ids(3, 1)])
     launches, missing = read_launches(tmp_path, file)
     assert launches.count == 2
-    assert missing == ["1 pieces of the launches of thread 0 are lost"]
+    assert missing == ["1 piece of the launches of thread 0 lost"]
 
 
 def test_threads_are_apart(tmp_path):
@@ -888,7 +888,7 @@ def test_hook_errors_and_missing_launches_are_gaps(tmp_path):
     write(tmp_path, one_process(error=[{"text": "a launch: no"}], ids=[ids(1, 5)]))
     read = probe.read_records(str(tmp_path), 0, [])
     assert [(gap.reason.value, gap.pid, gap.detail) for gap in read.gaps] == [
-        ("launches-not-recorded", 1, "1 launches whose kernel is not known"),
+        ("launches-not-recorded", 1, "1 launch whose kernel is not known"),
         ("hook-failed", 1, "a launch: no"),
     ]
 

@@ -292,7 +292,7 @@ def test_a_launch_of_unknown_entry_points_runs_and_is_missing(warp):
     assert warp.context.invoke(Kernel(), Hooks(1, 2), [warp.types.launch_bounds_t((8,))], False) == "invoked"
     launches, missing = warp.read()
     assert launches.count == 0
-    assert missing == ["1 launches whose kernel is not known"]
+    assert missing == ["1 launch whose kernel is not known"]
 
 
 def test_a_launch_with_bounds_of_an_unknown_kind_runs_and_is_missing(warp):
@@ -300,7 +300,7 @@ def test_a_launch_with_bounds_of_an_unknown_kind_runs_and_is_missing(warp):
     assert warp.context.invoke(Kernel(), hooks, ["nonsense"], False) == "invoked"
     launches, missing = warp.read()
     assert launches.count == 0
-    assert missing[0] == "1 launches whose kernel is not known"
+    assert missing[0] == "1 launch whose kernel is not known"
     assert "a launch: TypeError" in missing[1]
 
 
@@ -418,7 +418,7 @@ def test_a_cuda_function_that_is_not_known_is_missing(warp):
     assert warp.launch_cuda(0x7000, (8,)) == 0
     launches, missing = warp.read()
     assert launches.count == 0
-    assert missing == ["1 launches whose kernel is not known", "a CUDA launch: KeyError(28672)"]
+    assert missing == ["1 launch whose kernel is not known", "a CUDA launch: KeyError(28672)"]
 
 
 def test_a_function_handle_that_comes_again_is_the_new_kernel(new_warp):

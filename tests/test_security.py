@@ -444,7 +444,7 @@ def test_launches_that_unpack_to_gigabytes(monkeypatch):
         for sequence, count in ((1, 1000), (2, 1001))
     ]
     read = read_damaged({"1-5.rec": launch_lines(*ids)})
-    assert ("launches-not-recorded", "1 pieces of the launches of thread 0 are lost") in [
+    assert ("launches-not-recorded", "1 piece of the launches of thread 0 lost") in [
         (gap.reason.value, gap.detail) for gap in read.gaps
     ]
 

@@ -241,6 +241,21 @@ def test_caches_stay_private_whatever_the_program_sets(stub, body, warm_builds, 
     assert gaps(measured) == []
 
 
+def test_a_module_directory_that_disappears_is_a_gap(stub):
+    """Not through Warp, and not the whole directory: nothing else would tell."""
+    measured = stub(
+        """
+        import pathlib, shutil
+        wp.launch(add, dim=8, inputs=[1.0])
+        for folder in pathlib.Path(wp.config.kernel_cache_dir).glob("wp_*"):
+            shutil.rmtree(folder)
+        """
+    )
+    (load,) = cold(measured).processes[0].loads
+    text = f"1 build left no module directory: {load.name} {load.hash[:7]}"
+    assert gaps(measured) == [("missing-cache-entry", text)]
+
+
 def test_what_the_program_assigns_to_the_configuration(stub):
     measured = stub(
         """

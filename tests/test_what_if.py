@@ -155,6 +155,8 @@ RECEIPTS = {
     "an option of the module": ({"max_unroll": "2"}, "a", None, "module-option", "says 2"),
     "assigned later": ({"max_unroll": "8"}, "b", "8", "assigned-later", "/work/app/sim.py:42"),
     "not hashed": ({"mode": "release"}, "a", None, "not-in-hash", "does not hash"),
+    "hashed, to no effect": ({"max_unroll": "4"}, "a", None, "unknown", "the option arrived, and the hash is the same"),
+    "not seen": ({}, "a", None, "unknown", "the options of this module were not seen"),
 }
 
 
@@ -350,6 +352,31 @@ def test_a_baseline_that_fails_ends_it(measure, tmp_path):
     done = what_if(measure, tmp_path, [], [sys.executable, "-c", "raise SystemExit('no such scene')"], expect=10)
     assert "baseline, sample 1, cold run" in done.stderr
     assert "  | no such scene" in done.stderr
+
+
+class Arm:
+    """A measurer that takes nothing, notes in which order it was asked, and may fail once."""
+
+    def __init__(self, name, asked, fails_at=0):
+        self.name = name
+        self.asked = asked
+        self.fails_at = fails_at
+
+    def sample(self, index):
+        self.asked.append(f"{self.name}{index}")
+        if index == self.fails_at:
+            raise probe.InputError(f"sample {index} failed")
+
+
+def test_rounds_go_to_and_fro_and_a_lever_that_fails_is_left_out_of_the_rest(capsys):
+    asked = []
+    one, other = probe.Lever("max_unroll", "4"), probe.Lever("fast_math", "True")
+    failed = {}
+    arms = {one: Arm("one ", asked, fails_at=2), other: Arm("other ", asked)}
+    probe.take_rounds(Arm("baseline ", asked), arms, failed, 3)
+    assert asked == ["one 1", "other 1", "other 2", "one 2", "baseline 2", "baseline 3", "other 3"]
+    assert failed == {one: "sample 2 failed"}
+    assert capsys.readouterr().err == "warp-compile-probe: sample 2 failed\n"
 
 
 @pytest.mark.warp(since="1.13")
