@@ -58,6 +58,7 @@ def fixture_part(fixture: Fixture, evals: Path, python: str, samples: int) -> Pa
         grader = Grader(evals, python, scratch, samples)
         files = grader.files(fixture)
         trees = [grader.stage(files, "tree-a"), grader.stage(files, "tree-b", grader.solution(fixture, "reference"))]
+        same_tree = grade.digests(trees[0]) == grade.digests(trees[1])  # before anything runs in them
         seen = grader.measure_pair(fixture, trees, scratch / "reports")
         for arm, (_, failure) in zip(probe.ARM_NAMES, seen, strict=True):
             if failure:
@@ -65,6 +66,7 @@ def fixture_part(fixture: Fixture, evals: Path, python: str, samples: int) -> Pa
         reports = [report for report, _ in seen if report is not None]
         return {
             "toolkit": {name: block.toolkit for name, block in reports[0].offline.items()},
+            "same_tree": same_tree,
             "report_bytes": [(scratch / "reports" / f"{arm}.json").stat().st_size for arm in probe.ARM_NAMES],
             "launches": [report.summary.launches for report in reports if report.summary],
             "arms": {
@@ -223,6 +225,7 @@ def fixture_rows(fixtures: Mapping[str, Any], place: str) -> tuple[list[list[str
         cells = [[figure(value) for value in arm["times"].get(metric, ())] or ["-", "-"] for metric in TIMED]
         change = change_of(arm["times"]["cold_module_ms"]) if "cold_module_ms" in arm["times"] else "-"
         verdict = arm["verdict"] + (f" ({arm['metric']})" if arm["metric"] else "")
+        verdict += ", the same tree twice" if data["same_tree"] else ""
         times.append([
             name, f"{arm['n'][0]}, {arm['n'][1]}", *cells[0], change, *cells[1], *cells[2], verdict, arm["p"] or "-",
         ])  # fmt: skip
@@ -239,12 +242,10 @@ def render_fixtures(fixtures: Mapping[str, Any]) -> list[str]:
         "",
         (
             "Each fixture of `evals/files` against its reference solution, samples interleaved by `ab`. Times are"
-            " medians ±"
-            " MAD in milliseconds: the sum of Warp's own timers over cold builds, the cold wall time minus the warm"
-            " one, and"
-            " the loads of the warm run. Counts are those before and with the reference. `verdict` is that of"
-            " `compare`,"
-            " with the time that decided; p is its exact one-sided p."
+            " medians ± MAD in milliseconds: the sum of Warp's own timers over cold builds, the cold wall time minus"
+            " the warm one, and the loads of the warm run. Counts are those before and with the reference. `verdict`"
+            " is that of `compare`, with the time that decided; p is its exact one-sided p. Where the right answer is"
+            " to change nothing, the verdict is of the same tree twice, and `improved` or `regressed` a false alarm."
         ),
         "",
     ]
@@ -267,10 +268,8 @@ def render_null(data: Any) -> list[str]:
         "",
         (
             f"`ab --null -- {' '.join(data['command'])}` in `evals/files/{data['fixture']}`, {data['samples_an_arm']}"
-            f" samples"
-            f" an arm: its samples dealt out anew. Every `improved` and `regressed` is wrong. The last column is how"
-            f" many"
-            f" samples an arm a change of {data['effect_percent']:g} % would need."
+            " samples an arm: its samples dealt out anew. Every `improved` and `regressed` is wrong. The last column"
+            f" is how many samples an arm a change of {data['effect_percent']:g} % would need."
         ),
         "",
     ]
@@ -315,12 +314,9 @@ def render_corpus(data: Any) -> list[str]:
         "",
         (
             f"`python tests/corpus/run.py`: {data['programs']} programs with Warp {data['warp']}, each of which says"
-            f" what it"
-            " must raise, and nothing else. Precision is the share of raised findings that were expected, recall the"
-            " share"
-            " of expected ones that were raised. The rules were written with these programs at hand: this is a test of"
-            " the"
-            " rules, not an estimate for other programs."
+            " what it must raise, and nothing else. Precision is the share of raised findings that were expected,"
+            " recall the share of expected ones that were raised. The rules were written with these programs at hand:"
+            " this is a test of the rules, not an estimate for other programs."
         ),
         "",
     ]
@@ -390,8 +386,7 @@ def render(state: State) -> str:
         "",
         (
             "Written by `python evals/benchmark.py` out of what it measured; not edited by hand. Counts are exact and"
-            " carry"
-            " over to other machines with the same Warp. Milliseconds are those of the machine below."
+            " carry over to other machines with the same Warp. Milliseconds are those of the machine below."
         ),
         "",
         *(render_fixtures(fixtures) if fixtures else []),

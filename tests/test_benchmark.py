@@ -33,7 +33,7 @@ def fixture_data(places=("cpu",)):
     figures = benchmark.comparison_figures(comparison)
     toolkit = {place: "13.4" for place in places if place != "cpu"}
     return {
-        "toolkit": toolkit, "report_bytes": [9_000, 8_000], "launches": [3, 3],
+        "toolkit": toolkit, "report_bytes": [9_000, 8_000], "launches": [3, 3], "same_tree": False,
         "arms": dict.fromkeys(places, figures),
     }  # fmt: skip
 
@@ -97,6 +97,11 @@ def test_figures_are_those_of_the_comparison():
     assert "| cold_module_ms | 10 ± 1 | 20 | 0.0 % | 5.0 % | more than 50 |" in text
     assert "| launch: recorded - bare | 1.00 us | 0.10 | 9 | 10.0 % |" in text
     assert "| one | 9,000 | 8,000 |" in text
+
+
+def test_a_verdict_on_one_tree_taken_twice_is_called_so():
+    text = benchmark.render({"fixture-same": part({**fixture_data(), "same_tree": True})})
+    assert "| improved (cold_module_ms), the same tree twice |" in text
 
 
 def test_all_rows_of_a_table_have_its_columns():
