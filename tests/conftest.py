@@ -293,9 +293,9 @@ def small_disk(tmp_path):
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """Chromium, driven by Playwright."""
+    """Chromium, driven by Playwright, whose event loop must not outlive the tests that need it."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra `browser`")
     if CHROMIUM is None:
         pytest.skip("needs Chromium")
