@@ -3578,14 +3578,26 @@ def _delta(before: Timed, after: Timed) -> Delta:
 
 
 def _finding_changes(baseline: Report, candidate: Report) -> FindingChanges:
-    def name(finding: Finding) -> tuple[str, str | None, str | None, int | None]:
-        return finding.mechanism, finding.module, finding.device, finding.block_dim
+    """What only one report finds. A finding that names no module (or device, or block_dim) is of any: one hint on
+    several modules that becomes one on a single module is still there."""
 
-    before = {name(finding) for finding in baseline.findings}
-    after = {name(finding) for finding in candidate.findings}
+    def subject(finding: Finding) -> tuple[str | int | None, ...]:
+        return finding.module, finding.device, finding.block_dim
+
+    def without(findings: Sequence[Finding], others: Sequence[Finding]) -> tuple[Finding, ...]:
+        subjects: dict[str, set[tuple[str | int | None, ...]]] = {}
+        for other in others:
+            subjects.setdefault(other.mechanism, set()).add(subject(other))
+
+        def is_there(finding: Finding) -> bool:
+            known = subjects.get(finding.mechanism, set())
+            pairs = (zip(subject(finding), other, strict=True) for other in known)
+            return subject(finding) in known or any(all(a == b or None in (a, b) for a, b in both) for both in pairs)
+
+        return tuple(finding for finding in findings if not is_there(finding))
+
     return FindingChanges(
-        gone=tuple(finding for finding in baseline.findings if name(finding) not in after),
-        new=tuple(finding for finding in candidate.findings if name(finding) not in before),
+        gone=without(baseline.findings, candidate.findings), new=without(candidate.findings, baseline.findings)
     )
 
 

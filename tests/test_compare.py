@@ -753,6 +753,27 @@ def test_findings_gone_and_new():
     assert [(item.mechanism, item.module) for item in changes.new] == [("CS-1", "solver")]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "gone"),
+    [
+        ((None, None, None), ("solver", None, None), False),
+        (("solver", "cpu", 1), (None, "cpu", None), False),
+        (("solver", "cpu", None), ("solver", "cuda:0", None), True),
+        ((None, "cpu", None), (None, "cuda:0", None), True),
+        (("solver", "cpu", 64), ("solver", "cpu", 128), True),
+    ],
+)
+def test_a_finding_on_any_module_is_that_on_one_of_them(before, after, gone):
+    def with_hint(subject):
+        module, device, block_dim = subject
+        hint = dataclasses.replace(finding("CS-10"), module=module, device=device, block_dim=block_dim)
+        return change(BASELINE, findings=(finding("CS-1"), hint))
+
+    changes = judge(with_hint(before), with_hint(after)).findings
+    assert [item.mechanism for item in changes.gone] == ["CS-10"] * gone
+    assert [item.mechanism for item in changes.new] == ["CS-10"] * gone
+
+
 def warned(baseline, candidate):
     return {notice.name: notice.text for notice in judge(baseline, candidate).warnings}
 
