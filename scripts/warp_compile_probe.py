@@ -6997,6 +6997,28 @@ def option_kinds(annotation: Any) -> Any:
     return kinds | ({"Optional"} if "Optional" in str(annotation) else set())
 
 
+def is_of_signal_handler(error: BaseException) -> bool:
+    """Whether a handler that the program has for a signal raised this, in the midst of a hook: it is the program's."""
+    from _signal import getsignal, valid_signals  # type: ignore[import-not-found]
+
+    place = error.__traceback__ and error.__traceback__.tb_next
+    if place is None:
+        return False  # raised in the hook itself
+    codes = set()
+    for number in valid_signals():
+        handler: Any = getsignal(number)
+        handler = getattr(handler, "func", handler)  # functools.partial
+        handler = getattr(handler, "__func__", handler)  # a method
+        if not hasattr(handler, "__code__"):
+            handler = getattr(type(handler), "__call__", None)  # noqa: B004 - its code is asked for, not whether it is there
+        codes.add(getattr(handler, "__code__", None))
+    while place is not None:
+        if place.tb_frame.f_code in codes:
+            return True
+        place = place.tb_next
+    return False
+
+
 class LoadRecord:
     """A load in progress on one thread, with exclusive time per phase."""
 
@@ -7176,7 +7198,9 @@ class Recorder:
                 written = os.write(descriptor, data)
             finally:
                 os.close(descriptor)
-        except OSError:
+        except OSError as error:
+            if is_of_signal_handler(error):  # TimeoutError is an OSError
+                raise
             written = 0  # a full disk, no descriptor left, a root directory of the program's own
         if written != len(data):
             self.lost_lines += 1
@@ -7192,10 +7216,13 @@ class Recorder:
         os.close(descriptor)
 
     def note_error(self, what: str, error: BaseException) -> None:
-        """A hook failed: written down, never raised in the target."""
+        """A hook failed: written down, never raised in the target. What a signal's handler raised is the program's, for
+        which it waits: it goes on."""
         self.error_count += 1
         if self.error_count <= MAX_HOOK_ERRORS:
             self.emit("error", text=f"{what}: {text_of(error)}")
+        if is_of_signal_handler(error):
+            raise error
 
     def finish(self, how: str, code: int | None = None) -> None:
         """Flush and write the end line, once."""
@@ -8072,8 +8099,8 @@ class Recorder:
                     stream.position = position + 1
                 else:
                     append(number)
-            except Exception:
-                note(hooks, params, adjoint)
+            except Exception as error:
+                note(hooks, params, adjoint, error)
             return original(kernel, hooks, params, adjoint)
 
         def invoke_coord_mult(kernel: Any, hooks: Any, params: Any, adjoint: Any) -> Any:
@@ -8089,15 +8116,18 @@ class Recorder:
                     stream.position = position + 1
                 else:
                     append(number)
-            except Exception:
-                note(hooks, params, adjoint)
+            except Exception as error:
+                note(hooks, params, adjoint, error)
             return original(kernel, hooks, params, adjoint)
 
         self.use_main_stream.append(use_main_stream)
         return invoke_ndim if isinstance(self.types.launch_bounds_t, type) else invoke_coord_mult
 
-    def note_launch(self, hooks: Any, params: Any, adjoint: Any) -> None:
-        """The unhurried way to note a launch: a new one, a full buffer."""
+    def note_launch(self, hooks: Any, params: Any, adjoint: Any, error: BaseException | None = None) -> None:
+        """The unhurried way to note a launch: a new one, a full buffer. One that a signal's handler kept from beginning
+        is none."""
+        if error is not None and is_of_signal_handler(error):
+            raise error
         self.append(self.number_of(hooks, params[0], adjoint))
 
     def number_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
