@@ -1734,7 +1734,7 @@ def summarise(samples: Sequence[Sample]) -> Summary | None:
         build_span_ms=over(lambda sample: _build_span_ms(sample.cold)),
         overlap_factor=over_known(lambda sample: _overlap_factor(sample.cold)),
         compile_share=over(
-            lambda sample: _build_span_ms(sample.cold) / sample.cold.wall_ms if sample.cold.wall_ms > 0 else 0.0
+            lambda sample: _span_within_ms(sample.cold) / sample.cold.wall_ms if sample.cold.wall_ms > 0 else 0.0
         ),
     )
 
@@ -1923,13 +1923,19 @@ def _compile_elapsed_ms(sample: Measured) -> float | None:
     return None if sample.warm.builds else sample.cold.wall_ms - sample.warm.wall_ms
 
 
-def _build_span_ms(run: Run) -> float:
-    """Wall time during which anything was hashed, built or loaded for a load."""
+def _build_span_ms(run: Run, until: float = math.inf) -> float:
+    """Wall time, up to a moment, during which anything was hashed, built or loaded for a load."""
     timers = [(load, _timer_interval(load)) for load in loads_of(run)]
-    span = union_ms((timer[0] - load.hash_ms, timer[1]) for load, timer in timers if timer)
+    span = union_ms((min(timer[0] - load.hash_ms, until), min(timer[1], until)) for load, timer in timers if timer)
     # When a load known from the output happened is not known, only how long it took: it is taken to stand alone.
     unplaced = math.fsum(load.hash_ms + load.ms for load, timer in timers if timer is None)
     return span + min(unplaced, max(0.0, run.wall_ms - span))
+
+
+def _span_within_ms(run: Run) -> float:
+    """The part of that time before the command's end: processes that outlive it may load modules afterwards."""
+    view = run.kind in (RunKind.OFFLINE, RunKind.OFFLINE_WARM)  # it lasts as long as its loads, wherever they are
+    return _build_span_ms(run, math.inf if view else run.wall_ms)
 
 
 def _timer_interval(load: Load) -> tuple[float, float] | None:
@@ -2146,6 +2152,12 @@ def _find_variants(case: Case) -> Iterator[Claim]:
         )
 
 
+def _modules_built(builds: Sequence[Load]) -> str:
+    """`1 module`; where one was built more than once, `1 module in 2 builds`."""
+    modules = len({load.name for load in builds})
+    return plural(modules, "module") + (f" in {len(builds):,} builds" if modules < len(builds) else "")
+
+
 def _find_warm_builds(case: Case) -> Iterator[Claim]:
     """What the concluding warm run built: the same hashes again (the cache was not reused), or others."""
     warm = case.sample.warm
@@ -2165,7 +2177,7 @@ def _find_warm_builds(case: Case) -> Iterator[Claim]:
             cost_ms=_total_ms(again),
             evidence=[*dict.fromkeys(map(_event_line, events)), *map(_load_line, again)],
             where=_first_site([*events, *again]),
-            text=f"With the caches filled, the program still built {plural(len(again), 'module')} with the hash that"
+            text=f"With the caches filled, the program still built {_modules_built(again)} with the hash that"
             f" the cold run had built{why}.",
         )
     if other:
@@ -2175,7 +2187,7 @@ def _find_warm_builds(case: Case) -> Iterator[Claim]:
             cost_ms=_total_ms(other),
             evidence=_explained(other),
             where=_first_site([*(change for load in other for change in _changes(load)), *other]),
-            text=f"With the caches filled, the program still built {plural(len(other), 'module')} with a name or hash"
+            text=f"With the caches filled, the program still built {_modules_built(other)} with a name or hash"
             " that the cold run had not built: what they are made of differs between runs of unchanged code.",
         )
 
@@ -2211,7 +2223,7 @@ def _find_second_run_builds(case: Case) -> Iterator[Claim]:
         cost_ms=_total_ms(builds),
         evidence=_explained(builds),
         where=_first_site(builds),
-        text=f"The second run still built {plural(len(builds), 'module')}, the third none: it took two starts"
+        text=f"The second run still built {_modules_built(builds)}, the third none: it took two starts"
         " to fill the cache.",
     )
 
@@ -3724,7 +3736,10 @@ def _rule_on_samples(baseline: Report, candidate: Report) -> Ruling | None:
     empty = [name for name, report in (("baseline", baseline), ("candidate", candidate)) if not complete_runs(report)]
     if not empty:
         return None
-    why = f"the {' and the '.join(empty)} has no complete cold and warm sample: the command failed or was interrupted"
+    verb = "has" if len(empty) == 1 else "have"
+    why = (
+        f"the {' and the '.join(empty)} {verb} no complete cold and warm sample: the command failed or was interrupted"
+    )
     return Ruling(Verdict.INVALID, VerdictReason.NO_COMPLETE_SAMPLE, why)
 
 
@@ -5134,16 +5149,23 @@ def _headline(report: Report) -> list[str]:
     if summary is None:
         return ["No sample is complete, so nothing can be said about a cold start yet."]
     wall, span, share = with_mad(summary.cold_wall_ms), with_mad(summary.build_span_ms), summary.compile_share.median
+    colds = [sample.cold for sample in complete_samples(report.samples)]
+    late = [_build_span_ms(cold) - _span_within_ms(cold) for cold in colds]
+    outlived = bool(late) and round(statistics.median(late), 3) > 0
+    if outlived:
+        span = with_mad(timed(map(_span_within_ms, colds)))
     if share < SMALL_SHARE:
         first = f"Compilation is not what you wait for: {share:.1%} of a cold start of {wall}, {span}."
     else:
         first = f"Cold start {wall}, {share:.0%} of it compiling and loading modules: {span}."
     warm = f"Warm start {with_mad(summary.warm_wall_ms)}"
-    warm += f", still building {plural(summary.warm_builds, 'module')}" if summary.warm_builds else ""
+    warm += f", still with {plural(summary.warm_builds, 'build')}" if summary.warm_builds else ""
     warm += f"; cold minus warm {with_mad(summary.compile_elapsed_ms)}" if summary.compile_elapsed_ms else ""
-    done = len(complete_samples(report.samples))
-    count = [] if done == report.options.samples else [f"Only {done} of {report.options.samples} samples complete."]
-    return [first, warm + ".", *count]
+    done = len(colds)
+    rest = [] if done == report.options.samples else [f"Only {done} of {report.options.samples} samples complete."]
+    if outlived:
+        rest.append(f"Processes that outlived the command loaded modules after its end, for {with_mad(timed(late))}.")
+    return [first, warm + ".", *rest]
 
 
 def run_failure(run: Run, options: Options) -> str | None:
