@@ -229,6 +229,7 @@ class GapReason(str, enum.Enum):
     RECORD_TRUNCATED = "record-truncated"
     LAUNCHES_NOT_RECORDED = "launches-not-recorded"
     GRAPH_CONTENT_UNSEEN = "graph-content-unseen"
+    ENDED_BY_PROBE = "ended-by-probe"
 
 
 class FindingKind(str, enum.Enum):
@@ -2961,6 +2962,7 @@ LAUNCHES_HIDDEN_BY = frozenset(
         GapReason.RECORD_TRUNCATED,
         GapReason.LAUNCHES_NOT_RECORDED,
         GapReason.GRAPH_CONTENT_UNSEEN,
+        GapReason.ENDED_BY_PROBE,
     }
 )
 
@@ -10890,7 +10892,7 @@ class Executed:
     exit: Exit
     stdout: OutputReader
     stderr: OutputReader
-    survivors: tuple[str, ...]
+    survivors: dict[int, str]  # what the probe had to end: command lines by pid
 
 
 def execute(
@@ -10919,7 +10921,7 @@ def execute(
     assert process.stderr is not None
     stdout = OutputReader(process.stdout, private, keep[0], options.echo)
     stderr = OutputReader(process.stderr, private, keep[1], options.echo)
-    survivors: list[str] = []
+    survivors: dict[int, str] = {}
     try:
         signal.setitimer(signal.ITIMER_REAL, options.timeout_s or 0)
         code = process.wait()
@@ -10937,7 +10939,7 @@ def execute(
             os.killpg(process.pid, signal.SIGKILL)
         for reader in (stdout, stderr):
             reader.finish()
-    return Executed(origin, milliseconds(wall), ended, stdout, stderr, tuple(survivors))
+    return Executed(origin, milliseconds(wall), ended, stdout, stderr, survivors)
 
 
 def open_log(folder: str | None, name: str) -> IO[bytes] | None:
@@ -11009,14 +11011,14 @@ def reap() -> bool:
     return True
 
 
-def await_descendants(seconds: float) -> list[str]:
-    """Wait for what the command left running; returns the command lines of those that are still there."""
+def await_descendants(seconds: float) -> dict[int, str]:
+    """Wait for what the command left running; returns the command lines of those that are still there, by pid."""
     deadline = time.monotonic() + seconds
     while reap():
         if time.monotonic() > deadline:
-            return list(descendants().values())
+            return descendants()
         time.sleep(0.02)
-    return []
+    return {}
 
 
 def end_descendants() -> None:
@@ -11203,6 +11205,10 @@ def check_run(
         count = plural(len(unexplained), "module directory", "module directories")
         text = f"{count} not explained by a recorded load: {', '.join(unexplained[:5])}"
         gaps.append(Gap(GapReason.UNEXPLAINED_CACHE_ENTRY, None, text))
+    for process in read.processes:
+        if process.pid in executed.survivors and process.warp is not None:
+            text = f"process {process.path} had not ended {LINGER_SECONDS:.0f} s after the command; what it does later"
+            gaps.append(Gap(GapReason.ENDED_BY_PROBE, process.pid, f"{text} is missing: let the command wait for it"))
     if not any(process.cache_events for process in processes):
         there = {name.rpartition("_")[2] for name in found}.union(found)
         missing = sorted(
@@ -11242,7 +11248,7 @@ def output_notices(kind: RunKind, executed: Executed) -> Iterator[Notice]:
         yield Notice("log-lines-left-out", f"{kind.value} run: {text}")
     if executed.survivors:
         count = plural(len(executed.survivors), "process", "processes")
-        text = f"{count} outlived the command, ended by the probe: {executed.survivors[0]}"
+        text = f"{count} outlived the command, ended by the probe: {next(iter(executed.survivors.values()))}"
         yield Notice("survivors", f"{kind.value} run: {text}")
     if unreadable := sum(stream.parser.unreadable for stream in streams):
         text = f"{plural(unreadable, 'module line')} could not be read"
