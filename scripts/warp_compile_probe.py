@@ -2579,7 +2579,8 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]], *, stable: 
     unique = found[0][1].unique
     fixed = min(build.ms - build.header_ms for build in builds)
     files = {kernel.site.file for _, kernel in found}
-    where = files.pop() if len(files) == 1 else os.path.dirname(found[0][1].site.file)
+    folder = os.path.dirname(found[0][1].site.file)  # none: cells of a notebook, code that a program made
+    where = (folder or f"{len(files):,} files") if len(files) > 1 else files.pop()
     sort = 'a unique module (module="unique")' if unique else "a module"
     repeated = len({build.load.hash for build in builds}) == 1
     others = all(is_installed(kernel.site.file) for _, kernel in found)
