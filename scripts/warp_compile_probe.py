@@ -7717,14 +7717,21 @@ class Recorder:
         self.replace(self.build, "_build_lto_base", self.make_lto_base, optional=True)
         files = vars(self.context).get("shutil")
         if files is not None:
+            current_load = self.current_load
 
             class TimedShutil(type(sys)):  # type: ignore[misc]
-                """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
+                """What Warp's context module knows as `shutil`: it removes the build folder after installation. In
+                everything else it is that module, which a program may patch by this name too."""
 
-                rmtree = staticmethod(timed("install")(files.rmtree))
+                def __getattribute__(self, name: str) -> Any:
+                    found = getattr(files, name)
+                    return timed("install")(found) if name == "rmtree" and current_load() is not None else found
 
-                def __getattr__(self, name: str) -> Any:
-                    return getattr(files, name)
+                def __setattr__(self, name: str, value: Any) -> None:
+                    setattr(files, name, value)
+
+                def __delattr__(self, name: str) -> None:
+                    delattr(files, name)
 
             self.context.shutil = TimedShutil("shutil")
 
