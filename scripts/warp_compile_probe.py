@@ -8953,6 +8953,8 @@ class OfflineRecorder(Recorder):
             wanted = [scope[0]]
         elif block_dim not in (None, 1):
             wanted = [int(block_dim)]
+        elif (preloaded := self.preload_block_dim()) is not None:
+            wanted = [self.asked(preloaded)]
         else:  # a preload takes the variants that are there, else the module's own block_dim
             own = module.options["block_dim"]
             wanted = list(held) or [self.CUDA_BLOCK_DIM if own == 1 else own]
@@ -8964,6 +8966,12 @@ class OfflineRecorder(Recorder):
                     held[dim] = (state, self.compile_for(module, dim))
             if scope is not None:
                 scope[1] = held[dim][1]
+
+    def preload_block_dim(self) -> Any:
+        """What a force_load asks for; from Warp 1.18 on it loads at 1 on the CPU whatever that is."""
+        frame = sys._getframe(1)
+        preload = self.preload_frame(frame, self.site(frame))
+        return None if preload is None else preload.f_locals.get("block_dim")
 
     def compile_for(self, module: Any, block_dim: int) -> str | None:
         """Compile the module as it is now; returns the hash that Warp gives it at this block_dim."""
