@@ -229,6 +229,7 @@ class GapReason(str, enum.Enum):
     RECORD_TRUNCATED = "record-truncated"
     LAUNCHES_NOT_RECORDED = "launches-not-recorded"
     GRAPH_CONTENT_UNSEEN = "graph-content-unseen"
+    ENDED_BY_PROBE = "ended-by-probe"
 
 
 class FindingKind(str, enum.Enum):
@@ -1734,7 +1735,7 @@ def summarise(samples: Sequence[Sample]) -> Summary | None:
         build_span_ms=over(lambda sample: _build_span_ms(sample.cold)),
         overlap_factor=over_known(lambda sample: _overlap_factor(sample.cold)),
         compile_share=over(
-            lambda sample: _build_span_ms(sample.cold) / sample.cold.wall_ms if sample.cold.wall_ms > 0 else 0.0
+            lambda sample: _span_within_ms(sample.cold) / sample.cold.wall_ms if sample.cold.wall_ms > 0 else 0.0
         ),
     )
 
@@ -1923,13 +1924,19 @@ def _compile_elapsed_ms(sample: Measured) -> float | None:
     return None if sample.warm.builds else sample.cold.wall_ms - sample.warm.wall_ms
 
 
-def _build_span_ms(run: Run) -> float:
-    """Wall time during which anything was hashed, built or loaded for a load."""
+def _build_span_ms(run: Run, until: float = math.inf) -> float:
+    """Wall time, up to a moment, during which anything was hashed, built or loaded for a load."""
     timers = [(load, _timer_interval(load)) for load in loads_of(run)]
-    span = union_ms((timer[0] - load.hash_ms, timer[1]) for load, timer in timers if timer)
+    span = union_ms((min(timer[0] - load.hash_ms, until), min(timer[1], until)) for load, timer in timers if timer)
     # When a load known from the output happened is not known, only how long it took: it is taken to stand alone.
     unplaced = math.fsum(load.hash_ms + load.ms for load, timer in timers if timer is None)
     return span + min(unplaced, max(0.0, run.wall_ms - span))
+
+
+def _span_within_ms(run: Run) -> float:
+    """The part of that time before the command's end: processes that outlive it may load modules afterwards."""
+    view = run.kind in (RunKind.OFFLINE, RunKind.OFFLINE_WARM)  # it lasts as long as its loads, wherever they are
+    return _build_span_ms(run, math.inf if view else run.wall_ms)
 
 
 def _timer_interval(load: Load) -> tuple[float, float] | None:
@@ -2146,6 +2153,12 @@ def _find_variants(case: Case) -> Iterator[Claim]:
         )
 
 
+def _modules_built(builds: Sequence[Load]) -> str:
+    """`1 module`; where one was built more than once, `1 module in 2 builds`."""
+    modules = len({load.name for load in builds})
+    return plural(modules, "module") + (f" in {len(builds):,} builds" if modules < len(builds) else "")
+
+
 def _find_warm_builds(case: Case) -> Iterator[Claim]:
     """What the concluding warm run built: the same hashes again (the cache was not reused), or others."""
     warm = case.sample.warm
@@ -2165,7 +2178,7 @@ def _find_warm_builds(case: Case) -> Iterator[Claim]:
             cost_ms=_total_ms(again),
             evidence=[*dict.fromkeys(map(_event_line, events)), *map(_load_line, again)],
             where=_first_site([*events, *again]),
-            text=f"With the caches filled, the program still built {plural(len(again), 'module')} with the hash that"
+            text=f"With the caches filled, the program still built {_modules_built(again)} with the hash that"
             f" the cold run had built{why}.",
         )
     if other:
@@ -2175,7 +2188,7 @@ def _find_warm_builds(case: Case) -> Iterator[Claim]:
             cost_ms=_total_ms(other),
             evidence=_explained(other),
             where=_first_site([*(change for load in other for change in _changes(load)), *other]),
-            text=f"With the caches filled, the program still built {plural(len(other), 'module')} with a name or hash"
+            text=f"With the caches filled, the program still built {_modules_built(other)} with a name or hash"
             " that the cold run had not built: what they are made of differs between runs of unchanged code.",
         )
 
@@ -2211,7 +2224,7 @@ def _find_second_run_builds(case: Case) -> Iterator[Claim]:
         cost_ms=_total_ms(builds),
         evidence=_explained(builds),
         where=_first_site(builds),
-        text=f"The second run still built {plural(len(builds), 'module')}, the third none: it took two starts"
+        text=f"The second run still built {_modules_built(builds)}, the third none: it took two starts"
         " to fill the cache.",
     )
 
@@ -2566,7 +2579,8 @@ def _single_kernel_claim(found: Sequence[tuple[Build, BuiltKernel]], *, stable: 
     unique = found[0][1].unique
     fixed = min(build.ms - build.header_ms for build in builds)
     files = {kernel.site.file for _, kernel in found}
-    where = files.pop() if len(files) == 1 else os.path.dirname(found[0][1].site.file)
+    folder = os.path.dirname(found[0][1].site.file)  # none: cells of a notebook, code that a program made
+    where = (folder or f"{len(files):,} files") if len(files) > 1 else files.pop()
     sort = 'a unique module (module="unique")' if unique else "a module"
     repeated = len({build.load.hash for build in builds}) == 1
     others = all(is_installed(kernel.site.file) for _, kernel in found)
@@ -2949,6 +2963,7 @@ LAUNCHES_HIDDEN_BY = frozenset(
         GapReason.RECORD_TRUNCATED,
         GapReason.LAUNCHES_NOT_RECORDED,
         GapReason.GRAPH_CONTENT_UNSEEN,
+        GapReason.ENDED_BY_PROBE,
     }
 )
 
@@ -3736,7 +3751,10 @@ def _rule_on_samples(baseline: Report, candidate: Report) -> Ruling | None:
     empty = [name for name, report in (("baseline", baseline), ("candidate", candidate)) if not complete_runs(report)]
     if not empty:
         return None
-    why = f"the {' and the '.join(empty)} has no complete cold and warm sample: the command failed or was interrupted"
+    verb = "has" if len(empty) == 1 else "have"
+    why = (
+        f"the {' and the '.join(empty)} {verb} no complete cold and warm sample: the command failed or was interrupted"
+    )
     return Ruling(Verdict.INVALID, VerdictReason.NO_COMPLETE_SAMPLE, why)
 
 
@@ -5146,16 +5164,23 @@ def _headline(report: Report) -> list[str]:
     if summary is None:
         return ["No sample is complete, so nothing can be said about a cold start yet."]
     wall, span, share = with_mad(summary.cold_wall_ms), with_mad(summary.build_span_ms), summary.compile_share.median
+    colds = [sample.cold for sample in complete_samples(report.samples)]
+    late = [_build_span_ms(cold) - _span_within_ms(cold) for cold in colds]
+    outlived = bool(late) and round(statistics.median(late), 3) > 0
+    if outlived:
+        span = with_mad(timed(map(_span_within_ms, colds)))
     if share < SMALL_SHARE:
         first = f"Compilation is not what you wait for: {share:.1%} of a cold start of {wall}, {span}."
     else:
         first = f"Cold start {wall}, {share:.0%} of it compiling and loading modules: {span}."
     warm = f"Warm start {with_mad(summary.warm_wall_ms)}"
-    warm += f", still building {plural(summary.warm_builds, 'module')}" if summary.warm_builds else ""
+    warm += f", still with {plural(summary.warm_builds, 'build')}" if summary.warm_builds else ""
     warm += f"; cold minus warm {with_mad(summary.compile_elapsed_ms)}" if summary.compile_elapsed_ms else ""
-    done = len(complete_samples(report.samples))
-    count = [] if done == report.options.samples else [f"Only {done} of {report.options.samples} samples complete."]
-    return [first, warm + ".", *count]
+    done = len(colds)
+    rest = [] if done == report.options.samples else [f"Only {done} of {report.options.samples} samples complete."]
+    if outlived:
+        rest.append(f"Processes that outlived the command loaded modules after its end, for {with_mad(timed(late))}.")
+    return [first, warm + ".", *rest]
 
 
 def run_failure(run: Run, options: Options) -> str | None:
@@ -7009,6 +7034,28 @@ def option_kinds(annotation: Any) -> Any:
     return kinds | ({"Optional"} if "Optional" in str(annotation) else set())
 
 
+def is_of_signal_handler(error: BaseException) -> bool:
+    """Whether a handler that the program has for a signal raised this, in the midst of a hook: it is the program's."""
+    from _signal import getsignal, valid_signals  # type: ignore[import-not-found]
+
+    place = error.__traceback__ and error.__traceback__.tb_next
+    if place is None:
+        return False  # raised in the hook itself
+    codes = set()
+    for number in valid_signals():
+        handler: Any = getsignal(number)
+        handler = getattr(handler, "func", handler)  # functools.partial
+        handler = getattr(handler, "__func__", handler)  # a method
+        if not hasattr(handler, "__code__"):
+            handler = getattr(type(handler), "__call__", None)  # noqa: B004 - its code is asked for, not whether it is there
+        codes.add(getattr(handler, "__code__", None))
+    while place is not None:
+        if place.tb_frame.f_code in codes:
+            return True
+        place = place.tb_next
+    return False
+
+
 class LoadRecord:
     """A load in progress on one thread, with exclusive time per phase."""
 
@@ -7188,7 +7235,9 @@ class Recorder:
                 written = os.write(descriptor, data)
             finally:
                 os.close(descriptor)
-        except OSError:
+        except OSError as error:
+            if is_of_signal_handler(error):  # TimeoutError is an OSError
+                raise
             written = 0  # a full disk, no descriptor left, a root directory of the program's own
         if written != len(data):
             self.lost_lines += 1
@@ -7204,10 +7253,13 @@ class Recorder:
         os.close(descriptor)
 
     def note_error(self, what: str, error: BaseException) -> None:
-        """A hook failed: written down, never raised in the target."""
+        """A hook failed: written down, never raised in the target. What a signal's handler raised is the program's, for
+        which it waits: it goes on."""
         self.error_count += 1
         if self.error_count <= MAX_HOOK_ERRORS:
             self.emit("error", text=f"{what}: {text_of(error)}")
+        if is_of_signal_handler(error):
+            raise error
 
     def finish(self, how: str, code: int | None = None) -> None:
         """Flush and write the end line, once."""
@@ -7677,14 +7729,21 @@ class Recorder:
         self.replace(self.build, "_build_lto_base", self.make_lto_base, optional=True)
         files = vars(self.context).get("shutil")
         if files is not None:
+            current_load = self.current_load
 
             class TimedShutil(type(sys)):  # type: ignore[misc]
-                """What Warp's context module knows as `shutil`: it removes the build folder after installation."""
+                """What Warp's context module knows as `shutil`: it removes the build folder after installation. In
+                everything else it is that module, which a program may patch by this name too."""
 
-                rmtree = staticmethod(timed("install")(files.rmtree))
+                def __getattribute__(self, name: str) -> Any:
+                    found = getattr(files, name)
+                    return timed("install")(found) if name == "rmtree" and current_load() is not None else found
 
-                def __getattr__(self, name: str) -> Any:
-                    return getattr(files, name)
+                def __setattr__(self, name: str, value: Any) -> None:
+                    setattr(files, name, value)
+
+                def __delattr__(self, name: str) -> None:
+                    delattr(files, name)
 
             self.context.shutil = TimedShutil("shutil")
 
@@ -8084,8 +8143,8 @@ class Recorder:
                     stream.position = position + 1
                 else:
                     append(number)
-            except Exception:
-                note(hooks, params, adjoint)
+            except Exception as error:
+                note(hooks, params, adjoint, error)
             return original(kernel, hooks, params, adjoint)
 
         def invoke_coord_mult(kernel: Any, hooks: Any, params: Any, adjoint: Any) -> Any:
@@ -8101,15 +8160,18 @@ class Recorder:
                     stream.position = position + 1
                 else:
                     append(number)
-            except Exception:
-                note(hooks, params, adjoint)
+            except Exception as error:
+                note(hooks, params, adjoint, error)
             return original(kernel, hooks, params, adjoint)
 
         self.use_main_stream.append(use_main_stream)
         return invoke_ndim if isinstance(self.types.launch_bounds_t, type) else invoke_coord_mult
 
-    def note_launch(self, hooks: Any, params: Any, adjoint: Any) -> None:
-        """The unhurried way to note a launch: a new one, a full buffer."""
+    def note_launch(self, hooks: Any, params: Any, adjoint: Any, error: BaseException | None = None) -> None:
+        """The unhurried way to note a launch: a new one, a full buffer. One that a signal's handler kept from beginning
+        is none."""
+        if error is not None and is_of_signal_handler(error):
+            raise error
         self.append(self.number_of(hooks, params[0], adjoint))
 
     def number_of(self, hooks: Any, bounds: Any, adjoint: Any) -> int:
@@ -8903,6 +8965,8 @@ class OfflineRecorder(Recorder):
             wanted = [scope[0]]
         elif block_dim not in (None, 1):
             wanted = [int(block_dim)]
+        elif (preloaded := self.preload_block_dim()) is not None:
+            wanted = [self.asked(preloaded)]
         else:  # a preload takes the variants that are there, else the module's own block_dim
             own = module.options["block_dim"]
             wanted = list(held) or [self.CUDA_BLOCK_DIM if own == 1 else own]
@@ -8914,6 +8978,12 @@ class OfflineRecorder(Recorder):
                     held[dim] = (state, self.compile_for(module, dim))
             if scope is not None:
                 scope[1] = held[dim][1]
+
+    def preload_block_dim(self) -> Any:
+        """What a force_load asks for; from Warp 1.18 on it loads at 1 on the CPU whatever that is."""
+        frame = sys._getframe(1)
+        preload = self.preload_frame(frame, self.site(frame))
+        return None if preload is None else preload.f_locals.get("block_dim")
 
     def compile_for(self, module: Any, block_dim: int) -> str | None:
         """Compile the module as it is now; returns the hash that Warp gives it at this block_dim."""
@@ -10850,7 +10920,7 @@ class Executed:
     exit: Exit
     stdout: OutputReader
     stderr: OutputReader
-    survivors: tuple[str, ...]
+    survivors: dict[int, str]  # what the probe had to end: command lines by pid
 
 
 def execute(
@@ -10879,7 +10949,7 @@ def execute(
     assert process.stderr is not None
     stdout = OutputReader(process.stdout, private, keep[0], options.echo)
     stderr = OutputReader(process.stderr, private, keep[1], options.echo)
-    survivors: list[str] = []
+    survivors: dict[int, str] = {}
     try:
         signal.setitimer(signal.ITIMER_REAL, options.timeout_s or 0)
         code = process.wait()
@@ -10897,7 +10967,7 @@ def execute(
             os.killpg(process.pid, signal.SIGKILL)
         for reader in (stdout, stderr):
             reader.finish()
-    return Executed(origin, milliseconds(wall), ended, stdout, stderr, tuple(survivors))
+    return Executed(origin, milliseconds(wall), ended, stdout, stderr, survivors)
 
 
 def open_log(folder: str | None, name: str) -> IO[bytes] | None:
@@ -10969,14 +11039,14 @@ def reap() -> bool:
     return True
 
 
-def await_descendants(seconds: float) -> list[str]:
-    """Wait for what the command left running; returns the command lines of those that are still there."""
+def await_descendants(seconds: float) -> dict[int, str]:
+    """Wait for what the command left running; returns the command lines of those that are still there, by pid."""
     deadline = time.monotonic() + seconds
     while reap():
         if time.monotonic() > deadline:
-            return list(descendants().values())
+            return descendants()
         time.sleep(0.02)
-    return []
+    return {}
 
 
 def end_descendants() -> None:
@@ -11163,6 +11233,10 @@ def check_run(
         count = plural(len(unexplained), "module directory", "module directories")
         text = f"{count} not explained by a recorded load: {', '.join(unexplained[:5])}"
         gaps.append(Gap(GapReason.UNEXPLAINED_CACHE_ENTRY, None, text))
+    for process in read.processes:
+        if process.pid in executed.survivors and process.warp is not None:
+            text = f"process {process.path} had not ended {LINGER_SECONDS:.0f} s after the command; what it does later"
+            gaps.append(Gap(GapReason.ENDED_BY_PROBE, process.pid, f"{text} is missing: let the command wait for it"))
     if not any(process.cache_events for process in processes):
         there = {name.rpartition("_")[2] for name in found}.union(found)
         missing = sorted(
@@ -11202,7 +11276,7 @@ def output_notices(kind: RunKind, executed: Executed) -> Iterator[Notice]:
         yield Notice("log-lines-left-out", f"{kind.value} run: {text}")
     if executed.survivors:
         count = plural(len(executed.survivors), "process", "processes")
-        text = f"{count} outlived the command, ended by the probe: {executed.survivors[0]}"
+        text = f"{count} outlived the command, ended by the probe: {next(iter(executed.survivors.values()))}"
         yield Notice("survivors", f"{kind.value} run: {text}")
     if unreadable := sum(stream.parser.unreadable for stream in streams):
         text = f"{plural(unreadable, 'module line')} could not be read"

@@ -210,6 +210,16 @@ def test_loads_without_a_start_stand_alone_within_the_run():
     assert summary_of(process(loads), wall=240.0).build_span_ms == timed(240.0)
 
 
+def test_loads_after_the_commands_end_are_no_share_of_its_time():
+    """A process that it left behind loads on; an offline run as the device sees it lasts as long as its loads."""
+    loads = [load(start=900.0, ms=200.0, hash_ms=50.0), load("b", start=1200.0, ms=100.0)]
+    made = summary_of(process(loads))
+    assert made.build_span_ms == timed(350.0)
+    assert made.compile_share == timed(0.15)
+    offline = probe.summarise([sample(run(process(loads), kind=probe.RunKind.OFFLINE, wall=350.0))])
+    assert offline.compile_share == timed(1.0)
+
+
 @pytest.mark.parametrize(
     ("intervals", "expected"),
     [
@@ -555,6 +565,16 @@ def test_warm_builds_with_what_cleared_the_cache():
     other = found["identity-unstable"]
     assert (other.kind, other.cost_ms, other.avoidable_ms) == (probe.FindingKind.REDUNDANT, 20.0, None)
     assert other.evidence[0].startswith("new on cpu")
+
+
+def test_a_module_built_twice_in_the_warm_run_is_one_module():
+    twice = [load(seed="a"), load(seed="b")]
+    again = found_in([sample(run(process(twice)), warm(process(twice)))])
+    assert "the program still built 1 module in 2 builds with the hash" in again["CS-2"].text
+    other = found_in([sample(run(process([load(seed="c")])), warm(process([*twice, load("new")])))])
+    assert "the program still built 2 modules in 3 builds with a name" in other["identity-unstable"].text
+    late = sample(run(process([load(seed="c")])), warm(process(twice)), settle(process([cached()])))
+    assert "The second run still built 1 module in 2 builds, " in found_in([late])["second-run-build"].text
 
 
 def test_builds_that_only_the_second_run_makes_are_a_hint():

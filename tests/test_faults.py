@@ -129,6 +129,23 @@ def test_a_child_that_outlives_its_parent_for_a_moment(stub):
     assert measured.report.warnings == ()
 
 
+def test_what_a_process_would_still_do_that_the_probe_has_to_end_is_a_gap(stub, monkeypatch):
+    monkeypatch.setattr(probe, "LINGER_SECONDS", 0.2)
+    measured = stub(
+        """
+        import time
+        wp.launch(add, dim=8, inputs=[1.0])
+        if not os.fork():
+            time.sleep(60)
+            wp.launch(halve, dim=5, inputs=[1.0])
+        """
+    )
+    (reason, detail), *_ = gaps(measured)
+    assert (reason, len(gaps(measured))) == ("ended-by-probe", 2)
+    assert detail.startswith("process 0.0 had not ended")
+    assert measured.report.coverage.gaps[0].pid == cold(measured).processes[1].pid
+
+
 def test_a_chain_of_execs(stub):
     measured = stub(
         """

@@ -463,11 +463,11 @@ def test_only_what_was_allowed_to_differ_is_named_in_the_verdict():
 
 def test_each_arm_without_a_complete_sample_is_named():
     failed = make_report(factors=(), failed_samples=1)
-    tail = " has no complete cold and warm sample: the command failed or was interrupted"
+    tail = " no complete cold and warm sample: the command failed or was interrupted"
     for baseline, candidate, names in (
-        (failed, failed, "the baseline and the candidate"),
-        (failed, BASELINE, "the baseline"),
-        (BASELINE, failed, "the candidate"),
+        (failed, failed, "the baseline and the candidate have"),
+        (failed, BASELINE, "the baseline has"),
+        (BASELINE, failed, "the candidate has"),
     ):
         ruling = probe._rule_on_samples(baseline, candidate)
         assert ruling == probe.Ruling(Verdict.INVALID, VerdictReason.NO_COMPLETE_SAMPLE, names + tail)

@@ -425,6 +425,18 @@ def test_block_dims_as_asked_for_and_a_kernel_that_only_the_cuda_compiler_refuse
 
 
 @pytest.mark.warp(since="1.12")
+def test_preloads_are_built_at_the_block_dim_that_they_ask_for(measure):
+    (block,) = measure("offline_preloads.py", options=ARCHITECTURE).report.offline.values()
+    assert block.coverage.gaps == ()
+    assert sorted((record.name, record.block_dim, record.launches) for record in block.identities) == [
+        ("first", 64, 1),
+        ("fourth", 256, 0),
+        ("second", 128, 0),
+        ("third", 128, 0),
+    ]
+
+
+@pytest.mark.warp(since="1.12")
 def test_kernels_that_are_dropped_stay_dropped_and_the_program_prints_the_same(measure):
     measured = measure("factory.py", options=ARCHITECTURE)
     (block,) = measured.report.offline.values()

@@ -4,8 +4,11 @@ What is noted is read back as the report has it, so each test shows what a user 
 """
 
 import ctypes
+import functools
 import gc
+import itertools
 import os
+import signal
 import sys
 import threading
 import types
@@ -312,6 +315,65 @@ def test_an_error_of_the_kernel_is_the_programs(new_warp, recorder):
     kernel = Kernel()
     with pytest.raises(ZeroDivisionError):
         new_warp.context.invoke(kernel, new_warp.load(kernel), [new_warp.types.launch_bounds_t((8,))], False)
+
+
+class Alarm:
+    """Handlers of a signal, as programs have them, that raise an error."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def method(self, _number, _frame):
+        raise self.error
+
+    __call__ = method
+
+
+@pytest.mark.parametrize("error", [TimeoutError, KeyError, AttributeError, RuntimeError])
+@pytest.mark.parametrize("kind", ["function", "method", "object", "partial"])
+def test_what_a_signals_handler_raises_in_a_hook_reaches_the_program(error, kind, new_warp, recorder, monkeypatch):
+    def function(*_):
+        raise error
+
+    alarm, partial = Alarm(error), functools.partial(function, 0)
+    handlers = {"function": function, "method": alarm.method, "object": alarm, "partial": partial}
+    lines = 0
+
+    def trace(frame, event, _argument):
+        nonlocal lines
+        if frame.f_code.co_filename != probe.__file__:
+            return None
+        if event == "line":
+            lines -= 1
+            if lines == 0:
+                signal.raise_signal(signal.SIGUSR1)
+        return trace
+
+    executed = []
+    monkeypatch.setattr(probe, "MAIN_STREAM_IDS", 7)
+    new_warp.context.invoke = recorder.make_invoke(lambda *_: executed.append(1))
+    bounds = new_warp.types.launch_bounds_t((8,))
+    interrupted, before, tracing = 0, signal.signal(signal.SIGUSR1, handlers[kind]), sys.gettrace()
+    try:
+        for lines_before in itertools.count(1):
+            kernel = Kernel()
+            hooks = new_warp.load(kernel)
+            lines = lines_before
+            sys.settrace(trace)
+            try:
+                for _ in range(3):
+                    new_warp.context.invoke(kernel, hooks, [bounds], False)
+            except error:
+                interrupted += 1
+            finally:
+                sys.settrace(tracing)
+            if lines > 0:
+                break
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert interrupted == lines_before - 1 > 50
+    launches, _ = new_warp.read()
+    assert len(executed) <= launches.count <= len(executed) + interrupted
 
 
 def test_buffers_are_flushed_when_they_are_full(new_warp, monkeypatch):

@@ -131,11 +131,21 @@ def test_a_small_share_says_that_compilation_is_not_what_you_wait_for():
     assert lines[0] == "Compilation is not what you wait for: 4.4% of a cold start of 1.00 s (n=1), 44.0 ms (n=1)."
 
 
+def test_loads_after_the_commands_end_are_no_part_of_what_you_wait_for():
+    outlived = report(*samples(load(start=900.0, ms=400.0), walls=(1000.0,)))
+    assert lines_of(outlived)[0] == "Cold start 1.00 s (n=1), 10% of it compiling and loading modules: 100 ms (n=1)."
+    assert "Processes that outlived the command loaded modules after its end, for 300 ms (n=1)." in lines_of(outlived)
+    later = report(*samples(load(start=1000.0, ms=400.0), walls=(1000.0,)))
+    assert (
+        lines_of(later)[0] == "Compilation is not what you wait for: 0.0% of a cold start of 1.00 s (n=1), 0 ms (n=1)."
+    )
+
+
 def test_a_warm_run_that_builds_is_said_at_once():
     made = report(sample(run(process([load()])), warm(process([load(), load("other")]))))
-    assert lines_of(made)[1] == "Warm start 200 ms (n=1), still building 2 modules."
+    assert lines_of(made)[1] == "Warm start 200 ms (n=1), still with 2 builds."
     mixed = report(sample(run(process([load()])), warm(process([load()]))), *samples(load())[1:])
-    assert lines_of(mixed)[1].startswith("Warm start 200 ms (MAD 0 ms, n=3), still building 1 module; cold minus warm")
+    assert lines_of(mixed)[1].startswith("Warm start 200 ms (MAD 0 ms, n=3), still with 1 build; cold minus warm")
 
 
 def test_gaps_are_loud_and_come_before_findings():

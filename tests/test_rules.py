@@ -215,6 +215,8 @@ def test_files_of_one_folder_may_belong_together():
     finding = only(find(singles(3, files=files)), "CS-4")
     assert (finding.kind, finding.avoidable_ms) == (HINT, None)
     assert "3 kernels of /work/app are built in a module each" in finding.text
+    cells = only(find(singles(3, files=[f"<ipython-input-{number}>" for number in range(3)])), "CS-4")
+    assert "3 kernels of 3 files are built in a module each" in cells.text
 
 
 def test_a_file_of_many_does_not_wait_for_the_rest_of_its_folder():

@@ -442,3 +442,31 @@ def test_hooks_of_the_program_and_of_the_recorder_live_together(stub):
         ("halve", (2,), False, 1),
     ]
     assert measured.report.summary.builds == 1
+
+
+def test_the_shutil_that_warp_knows_can_be_patched_as_ever(stub):
+    """Also the one function of it that is timed, in the midst of a load and outside; nothing of a patch remains."""
+    measured = stub(
+        """
+        import shutil
+        from unittest import mock
+        from warp._src import context
+
+        documented, originals = shutil.__doc__, (shutil.copy2, shutil.rmtree)
+        calls = []
+        for name, block_dim in (("copy2", 32), ("rmtree", 64)):
+            with mock.patch.object(context.shutil, name) as patched:
+                assert getattr(shutil, name) is getattr(context.shutil, name) is patched
+                wp.launch(add, dim=8, inputs=[1.0], block_dim=block_dim)
+                calls.append(patched.call_count)
+            assert (shutil.copy2, shutil.rmtree) == originals
+        assert calls in ([0, 1], [0, 0])  # the second run builds nothing
+        context.shutil.of_the_program = 1
+        assert shutil.of_the_program == vars(context.shutil)["of_the_program"] == 1
+        del context.shutil.of_the_program
+        assert not hasattr(shutil, "of_the_program")
+        assert shutil.__doc__ is documented
+        """
+    )
+    assert measured.report.samples[0].complete
+    assert gaps(measured) == []
