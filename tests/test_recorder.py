@@ -325,6 +325,9 @@ def test_a_buffer_is_made_of_real_blocks(tmp_path):
 
 @pytest.fixture
 def recorder(monkeypatch, tmp_path):
+    """A recorder in a process without Warp, whatever other tests have imported into this one."""
+    for name in ("warp._src.context", "warp.context"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setenv(probe.PROCESS_VARIABLE, "7-7")
     sample = tmp_path / "sample"
     records = sample / "cold" / "records"
