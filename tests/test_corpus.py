@@ -46,6 +46,24 @@ def test_findings_are_those_that_the_programs_expect(batch, tmp_path):
     assert {outcome.program: outcome.wrong for outcome in outcomes if outcome.wrong} == {}
 
 
+def test_what_a_program_may_raise_is_neither_missing_nor_too_much(tmp_path):
+    path = tmp_path / "program.py"
+    lines = ["Expect: CS-1 hint", "May: CS-2 hint", "May (<1.18): CS-3 hint"]
+    path.write_text("".join(f"{line} module=- at=-\n" for line in lines), encoding="utf-8")
+    program = corpus.read_program(path, "program", (1, 19))
+
+    def outcome(*mechanisms):
+        kind = corpus.probe.FindingKind.HINT
+        found = [corpus.probe.Finding(one, kind, None, None, None, 1.0, None, (), None, "", None) for one in mechanisms]
+        judged = corpus.judge(program, found, "__main__")
+        return judged.found, [item.mechanism for item in judged.missing], [item.mechanism for item in judged.surplus]
+
+    assert outcome("CS-1") == (("CS-1",), [], [])
+    assert outcome("CS-2", "CS-1", "CS-2") == (("CS-2", "CS-1", "CS-2"), [], [])
+    assert outcome("CS-2", "CS-3") == (("CS-2",), ["CS-1"], ["CS-3"])
+    assert outcome("CS-1", "CS-1") == (("CS-1",), [], ["CS-1"])
+
+
 def test_three_days_measure_everything():
     batches = corpus.batches(corpus.read_programs((1, 19)), "python", (1, 19))
     days = [datetime.date(2026, 1, day) for day in (1, 2, 3)]

@@ -8,6 +8,7 @@ says, a line each:
                                                  `-` (none); `at` is a line that ends with `# here: MARK`, in another
                                                  file of the folder FILE:MARK, or `-` (none)
     Expect (>=1.13): ...                         only with those releases of Warp; also `(<1.18)`
+    May: ...                                     a finding that it raises in some runs only
     Needs: 1.13                                  the program needs this release
     Arguments: ...                               its command line
     Run: together                                it may share a process with others; see together.py
@@ -88,6 +89,7 @@ class Program:
     arguments: tuple[str, ...]
     together: bool
     slow: bool = False
+    possible: tuple[Expected, ...] = ()
 
     @property
     def cuda(self) -> bool:
@@ -98,19 +100,20 @@ class Program:
 def read_program(path: Path, name: str, warp: Release) -> Program:
     """Read what a program says of itself."""
     text = path.read_text(encoding="utf-8")
-    pattern = r"^Expect(?: \((<|>=)([\d.]+)\))?: (\S+) (redundant|hint) module=(\S+) at=(\S+)$"
-    expected = [
-        Expected(mechanism, kind, module, *mark_place(path, mark))
-        for sign, limit, mechanism, kind, module, mark in re.findall(pattern, text, re.MULTILINE)
-        if not sign or (warp < release(limit)) == (sign == "<")
-    ]
-    assert len(re.findall(r"^Expect", text, re.MULTILINE)) == len(re.findall(pattern, text, re.MULTILINE)), path
+    pattern = r"^(Expect|May)(?: \((<|>=)([\d.]+)\))?: (\S+) (redundant|hint) module=(\S+) at=(\S+)$"
+    said: dict[str, list[Expected]] = {"Expect": [], "May": []}
+    lines = re.findall(pattern, text, re.MULTILINE)
+    assert len(lines) == len(re.findall(r"^(?:Expect|May)\b", text, re.MULTILINE)), path
+    for word, sign, limit, mechanism, kind, module, mark in lines:
+        if not sign or (warp < release(limit)) == (sign == "<"):
+            said[word].append(Expected(mechanism, kind, module, *mark_place(path, mark)))
     needs = re.search(r"^Needs: ([\d.]+)$", text, re.MULTILINE)
     arguments = re.search(r"^Arguments: (.+)$", text, re.MULTILINE)
     return Program(
         name=name,
         path=path,
-        expected=tuple(expected),
+        expected=tuple(said["Expect"]),
+        possible=tuple(said["May"]),
         needs=release(needs[1]) if needs else (1, 10),
         arguments=tuple(arguments[1].split()) if arguments else (),
         together=bool(re.search(r"^Run: together$", text, re.MULTILINE)),
@@ -195,12 +198,14 @@ def judge(program: Program, findings: Iterable[probe.Finding], self_module: str)
     surplus = []
     agreed = []
     for finding in findings:
-        match = next((expected for expected in missing if expected.matches(finding, self_module)), None)
+        known = (one for one in (*missing, *program.possible) if one.matches(finding, self_module))
+        match = next(known, None)
         if match is None:
             surplus.append(finding)
         else:
-            missing.remove(match)
             agreed.append(finding.mechanism)
+        if match in missing:
+            missing.remove(match)
     return Outcome(program.name, tuple(agreed), tuple(missing), tuple(surplus))
 
 
@@ -218,10 +223,7 @@ def judge_batch(batch: Batch, findings: Sequence[probe.Finding]) -> list[Outcome
         ]
         by_program[owners[0] if owners else batch.rest.name].append(finding)
     found = [judge(program, by_program[program.name], program.name) for program in batch.programs]
-    rest = by_program[batch.rest.name]
-    optional = [finding for finding in rest if any(item.matches(finding, "-") for item in batch.rest.expected)]
-    surplus = tuple(finding for finding in rest if finding not in optional)
-    return [*found, Outcome(batch.rest.name, tuple(finding.mechanism for finding in optional), (), surplus)]
+    return [*found, judge(batch.rest, by_program[batch.rest.name], "-")]
 
 
 def measure(batch: Batch, report: Path, echo: bool) -> probe.Report:

@@ -3,8 +3,8 @@
 The first build of a process pays for Warp's precompiled header, so this saves minutes and changes no finding about a
 module. Findings about the whole process are its own:
 
-Expect: CS-10 hint module=- at=-
-Expect (<1.18): CS-12 hint module=- at=-
+May: CS-10 hint module=- at=-
+May (<1.18): CS-12 hint module=- at=-
 """
 
 import importlib.util

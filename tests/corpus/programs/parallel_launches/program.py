@@ -3,6 +3,10 @@
 Expect: CS-8 hint module=- at=launch
 Expect: builds-overlapped hint module=- at=-
 Expect (>=1.13): CS-12 hint module=- at=-
+
+Warp 1.19 may name the binary of one of them wrongly in the cache, and the next start then builds it again:
+
+May (>=1.19): second-run-build hint module=- at=launch
 """
 
 import threading
