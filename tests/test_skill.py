@@ -13,7 +13,10 @@ from conftest import ROOT, SCRIPT
 SKILL = (ROOT / "SKILL.md").read_text(encoding="utf-8")
 MEASUREMENT = (ROOT / "references" / "measurement.md").read_text(encoding="utf-8")
 MECHANISMS = (ROOT / "references" / "mechanisms.md").read_text(encoding="utf-8")
-OPTIONS_OF_PROGRAMS = {"--rebuild", "--rebuild-kernels", "--show", "--tries", "--aligned", "--trials"}
+OPTIONS_OF_PROGRAMS = {
+    *("--rebuild", "--rebuild-kernels", "--show", "--trials"),
+    *("--tries", "--aligned", "--cold", "--threads"),  # tests/programs/cpu_load_race.py
+}
 
 APP = """\
 import warp as wp
