@@ -5165,10 +5165,11 @@ def _headline(report: Report) -> list[str]:
         return ["No sample is complete, so nothing can be said about a cold start yet."]
     wall, span, share = with_mad(summary.cold_wall_ms), with_mad(summary.build_span_ms), summary.compile_share.median
     colds = [sample.cold for sample in complete_samples(report.samples)]
-    late = [_build_span_ms(cold) - _span_within_ms(cold) for cold in colds]
+    within = [_span_within_ms(cold) for cold in colds]
+    late = [_build_span_ms(cold) - inside for cold, inside in zip(colds, within, strict=True)]
     outlived = bool(late) and round(statistics.median(late), 3) > 0
     if outlived:
-        span = with_mad(timed(map(_span_within_ms, colds)))
+        span = with_mad(timed(within))
     if share < SMALL_SHARE:
         first = f"Compilation is not what you wait for: {share:.1%} of a cold start of {wall}, {span}."
     else:
@@ -7036,11 +7037,12 @@ def option_kinds(annotation: Any) -> Any:
 
 def is_of_signal_handler(error: BaseException) -> bool:
     """Whether a handler that the program has for a signal raised this, in the midst of a hook: it is the program's."""
-    from _signal import getsignal, valid_signals  # type: ignore[import-not-found]
-
     place = error.__traceback__ and error.__traceback__.tb_next
     if place is None:
-        return False  # raised in the hook itself
+        return False  # raised in the hook itself, as for every launch that is new to it
+
+    from _signal import getsignal, valid_signals  # type: ignore[import-not-found]
+
     codes = set()
     for number in valid_signals():
         handler: Any = getsignal(number)
@@ -10922,6 +10924,16 @@ class Executed:
     stderr: OutputReader
     survivors: dict[int, str]  # what the probe had to end: command lines by pid
 
+    @property
+    def records(self) -> list[LogRecord]:
+        """The module lines of both streams that are held against what was recorded."""
+        return self.stdout.records + self.stderr.records
+
+    @property
+    def printed(self) -> int:
+        """How many module lines there were on both."""
+        return self.stdout.record_count + self.stderr.record_count
+
 
 def execute(
     command: Sequence[str], environment: dict[str, str], cwd: str, options: MeasureOptions, private: str, name: str
@@ -11220,9 +11232,8 @@ def check_run(
     loads = [load for process in read.processes for load in process.loads]
     before = set(known)
     unexplained = Directories(loads).without([name for name in found if name not in before])
-    records = executed.stdout.records + executed.stderr.records
     blind = any(gap.reason in BLINDING_GAPS for gap in gaps)
-    extra = log_only_loads(records, loads, unexplained, blind)
+    extra = log_only_loads(executed.records, loads, unexplained, blind)
     processes = read.processes
     if extra:
         processes = (*processes, unrecorded_process(extra))
@@ -11249,7 +11260,6 @@ def check_run(
         if missing:
             text = f"{plural(len(missing), 'build')} left no module directory: {', '.join(missing[:5])}"
             gaps.append(Gap(GapReason.MISSING_CACHE_ENTRY, None, text))
-    printed = executed.stdout.record_count + executed.stderr.record_count
     run = Run(
         kind=kind,
         wall_ms=executed.wall_ms,
@@ -11261,7 +11271,7 @@ def check_run(
             executed.stdout.hash.hexdigest(),
             "".join(executed.stdout.line_digests),
         ),
-        cross_check=CrossCheck(printed, len(extra), len(found), tuple(unexplained)),
+        cross_check=CrossCheck(executed.printed, len(extra), len(found), tuple(unexplained)),
     )
     foreign = foreign_cached_loads(processes) if kind in (RunKind.COLD, RunKind.OFFLINE) else []
     return Checked(run, tuple(gaps), tuple(output_notices(kind, executed)), tuple(foreign))
@@ -11269,16 +11279,15 @@ def check_run(
 
 def output_notices(kind: RunKind, executed: Executed) -> Iterator[Notice]:
     """What has to be said of the output of a run and of the processes that it left behind."""
-    streams = (executed.stdout, executed.stderr)
-    printed, kept = sum(stream.record_count for stream in streams), sum(len(stream.records) for stream in streams)
-    if printed > kept:
-        text = f"{printed} module lines were printed; only the first {kept} were held against the records"
+    kept = len(executed.records)
+    if executed.printed > kept:
+        text = f"{executed.printed} module lines were printed; only the first {kept} were held against the records"
         yield Notice("log-lines-left-out", f"{kind.value} run: {text}")
     if executed.survivors:
         count = plural(len(executed.survivors), "process", "processes")
         text = f"{count} outlived the command, ended by the probe: {next(iter(executed.survivors.values()))}"
         yield Notice("survivors", f"{kind.value} run: {text}")
-    if unreadable := sum(stream.parser.unreadable for stream in streams):
+    if unreadable := executed.stdout.parser.unreadable + executed.stderr.parser.unreadable:
         text = f"{plural(unreadable, 'module line')} could not be read"
         yield Notice("unreadable-log-lines", f"{kind.value} run: {text}")
 
