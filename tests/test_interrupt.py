@@ -176,7 +176,8 @@ def test_hang_ups_that_nohup_ignores(start, tmp_path):
         signal.signal(signal.SIGHUP, previous)
     started.process.send_signal(signal.SIGHUP)
     started.process.send_signal(signal.SIGTERM)
-    started.finish(143)
+    _, stderr = started.finish(143)
+    assert error_line(stderr) == "warp-compile-probe: terminated"
 
 
 def test_what_outlives_the_command_is_ended_and_named(measure, tmp_path):

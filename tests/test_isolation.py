@@ -57,6 +57,7 @@ def test_folders_that_the_program_made_read_only_are_removed(open_folder):
 
 def test_what_is_not_there_need_not_be_removed(tmp_path):
     probe.remove_tree(str(tmp_path / "gone"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_private_directory_is_private(recording):

@@ -506,7 +506,7 @@ def test_the_fewest_rows_fit_whatever_there_is(monkeypatch):
     times = {field.name: parts for field in dataclasses.fields(made.summary) if "Timed" in field.type}
     first = made.samples[0].cold.processes[0]
     cold = dataclasses.replace(made.samples[0].cold, processes=(dataclasses.replace(first, phases=spent),) * 3)
-    lines_of(
+    lines = lines_of(
         dataclasses.replace(
             made,
             findings=tuple(findings),
@@ -516,6 +516,7 @@ def test_the_fewest_rows_fit_whatever_there_is(monkeypatch):
         stderr_tail=["t" * 400] * 100,
         saved_to="s" * 300,
     )
+    assert any(" more findings" in line for line in lines)
 
 
 def test_a_small_report_hides_nothing():
